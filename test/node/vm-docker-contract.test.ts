@@ -5,7 +5,6 @@ import { describeProvider, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { createDockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
-import { startHostProgram } from "../../packages/providers/src/docker/testing/start-host-program.ts";
 import { crashContainer, settleTraces, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
@@ -72,7 +71,7 @@ describeProvider("vm-docker", () => createProvider(), {
   leftovers: (_provider, id) => tracesOf(id, fixture),
   makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
   programs: {
-    start: (options) => startHostProgram(fixture, options),
+    start: (options) => fixture.startProgram(options),
     next: () => createProvider([{ id: "host", projectId: PROJECT, isRunning: true }]),
     settle: (id) => settleTraces(() => tracesOf(id, fixture)),
   },

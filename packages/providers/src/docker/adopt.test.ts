@@ -2,13 +2,12 @@ import { Sandbox } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
 import { shared } from "../host/testing/shared.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
 
 const fixture = await shared(createDockerFixture());
 
 describe("the docker provider", () => {
   it("adopts a container whose program was killed while it read a large output", async () => {
-    const program = startHostProgram(fixture, {
+    const program = fixture.startProgram({
       command: "head -c 50000000 /dev/zero; sleep 60",
       readBytes: 1_000_000,
     });

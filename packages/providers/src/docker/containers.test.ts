@@ -1,15 +1,16 @@
-import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { shared } from "../host/testing/shared.ts";
+import { describeContainers } from "./testing/describe-containers.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { importTestImage } from "./testing/test-image.ts";
 import { crashContainer } from "./testing/traces.ts";
 
 const fixture = await shared(createDockerFixture());
 
 const containers = () => fixture.provider.containers;
+
+describeContainers("a Docker container", fixture);
 
 describe("a container", () => {
   it("is described with its image, state and creation time", async () => {
@@ -31,19 +32,6 @@ describe("a container", () => {
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "running", exit: undefined });
   });
 
-  it("stops as soon as its processes have ended within the timeout", async () => {
-    await using sandbox = await fixture.create();
-    await sandbox.start("trap 'echo asked > /.data/asked; exit' TERM; echo > /tmp/ready; sleep 600 & wait");
-    await sandbox.start("sleep 600");
-    await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
-    await containers().stop(sandbox.id, { timeoutMs: 600_000 });
-    expect(await containers().get(sandbox.id)).toMatchObject({ state: "stopped", exit: { exitCode: 0 } });
-    await sandbox.closed;
-    await containers().start(sandbox.id);
-    await using again = await Sandbox.adopt(fixture.provider, sandbox.id);
-    expect(await again.readTextFile("/.data/asked")).toBe("asked\n");
-  });
-
   it("is killed when its processes do not end within the timeout", async () => {
     await using sandbox = await fixture.create();
     await sandbox.start("trap '' TERM; echo > /tmp/ready; while true; do sleep 1; done");
@@ -58,16 +46,6 @@ describe("a container", () => {
     await sandbox.closed;
     const exit = { exitCode: 137, isOutOfMemory: false };
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "failed", exit });
-  });
-
-  it("is outdated once its image reference resolves to another image", async () => {
-    const image = await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "first" });
-    await using sandbox = await fixture.create({ container: { image } });
-    await using other = await fixture.create();
-    expect(await containers().isOutdated(sandbox.id)).toBe(false);
-    await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "second" });
-    expect(await containers().isOutdated(sandbox.id)).toBe(true);
-    expect(await containers().isOutdated(other.id)).toBe(false);
   });
 
   it("is not found by an unknown id", async () => {

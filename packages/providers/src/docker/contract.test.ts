@@ -4,4 +4,4 @@ import { createDockerFixture } from "./testing/fixture.ts";
 
 const fixture = await shared(createDockerFixture());
 
-describeContract("docker", () => fixture);
+describeContract("docker", fixture);

@@ -90,7 +90,5 @@ describe("an engine that is killed and restarted with live restore", () => {
 });
 
 async function readAll(output: AsyncIterable<{ readonly bytes: Uint8Array }>): Promise<string> {
-  let text = "";
-  for await (const { bytes } of output) text += Buffer.from(bytes).toString();
-  return text;
+  return Buffer.concat(await Array.fromAsync(output, ({ bytes }) => bytes)).toString();
 }

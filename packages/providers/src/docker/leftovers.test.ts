@@ -9,29 +9,25 @@ import { describe, expect, it } from "vitest";
 import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
 import { crashContainer, tracesOf, tracesOfAll } from "./testing/traces.ts";
 
 const fixture = await shared(createDockerFixture());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture);
+const container = (id: SandboxId) => fixture.engine.docker.getContainer(containerName(id));
 
 describe("the docker provider", () => {
-  it("reports the exit code of a container that was killed from outside", async () => {
+  it.each<[string, (id: SandboxId) => Promise<unknown>, unknown]>([
+    ["killed from outside, with its exit code", (id) => crashContainer(id, fixture), expect.stringContaining("137")],
+    [
+      "removed by hand",
+      (id) => container(id).remove({ force: true }),
+      "another client of the engine removed its container",
+    ],
+  ])("reports a container that was %s", async (_, end, message) => {
     const sandbox = await fixture.create();
-    await crashContainer(sandbox.id, fixture);
-    expect(await sandbox.closed).toMatchObject({ reason: "crashed", message: expect.stringContaining("137") });
-    await sandbox.destroy();
-    expect(await traces(sandbox.id)).toEqual([]);
-  });
-
-  it("reports a container that was removed by hand", async () => {
-    const sandbox = await fixture.create();
-    await fixture.engine.docker.getContainer(containerName(sandbox.id)).remove({ force: true });
-    expect(await sandbox.closed).toMatchObject({
-      reason: "crashed",
-      message: "another client of the engine removed its container",
-    });
+    await end(sandbox.id);
+    expect(await sandbox.closed).toMatchObject({ reason: "crashed", message });
     expect(sandbox.state).toBe("failed");
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);
@@ -126,10 +122,10 @@ describe("reconciliation with the engine", () => {
   });
 
   it("finds and removes an entry without a container", async () => {
-    const program = startHostProgram(fixture);
+    const program = fixture.startProgram();
     const { id } = await program.ready();
     await program.kill();
-    await fixture.engine.docker.getContainer(containerName(id)).remove({ force: true });
+    await container(id).remove({ force: true });
     expect(await find(id)).toMatchObject({ isRunning: false, isOrphan: true });
     await fixture.provider.remove(id);
     expect(await traces(id)).toEqual([]);

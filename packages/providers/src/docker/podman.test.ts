@@ -1,19 +1,14 @@
 import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
+import { describeContainers } from "./testing/describe-containers.ts";
 import { describeContract } from "./testing/describe-contract.ts";
-import { createEngineFixture, type EngineFixture } from "./testing/engine-fixture.ts";
-import { type Podman, startPodman } from "./testing/podman.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
+import { createEngineFixture, type EngineFixture } from "./testing/fixture.ts";
+import { startPodman } from "./testing/podman.ts";
 import { importTestImage } from "./testing/test-image.ts";
-import { crashContainer, tracesOfAll } from "./testing/traces.ts";
-import { Watch } from "./testing/watch.ts";
 
-let podman: Podman;
-const fixture = await createEngineFixture(async () => {
-  podman = await startPodman();
-  return podman;
-});
+const podman = await startPodman();
+const fixture = await createEngineFixture(podman);
 const refusal = await refusalOf(fixture);
 if (refusal === undefined) {
   afterAll(() => fixture[Symbol.asyncDispose]());
@@ -24,17 +19,18 @@ if (refusal === undefined) {
 }
 
 function describePodman(): void {
-  describeContract("docker on Podman", () => fixture);
+  describeContract("docker on Podman", fixture);
+  describeContainers("a Podman container", fixture);
 
   describe("the agent of a Podman container", () => {
     it("is adopted by one program after another, even in the middle of large output", async () => {
-      const first = startHostProgram(fixture, {
+      const first = fixture.startProgram({
         command: "head -c 50000000 /dev/zero; sleep 60",
         readBytes: 1_000_000,
       });
       const { id } = await first.ready();
       await first.kill();
-      const second = startHostProgram(fixture, { adopt: id, command: "sleep 61" });
+      const second = fixture.startProgram({ adopt: id, command: "sleep 61" });
       await second.ready();
       await second.kill();
       await using sandbox = await Sandbox.adopt(fixture.provider, id);
@@ -66,53 +62,6 @@ function describePodman(): void {
   });
 
   describe("a Podman container", () => {
-    it("is watched from creation to removal, with its exit code", async () => {
-      await using before = await fixture.create();
-      await using watch = new Watch(fixture);
-      expect(await watch.next()).toMatchObject({ id: before.id, kind: "running", isReplay: true });
-      const crashed = await fixture.create();
-      await crashContainer(crashed.id, fixture);
-      await crashed.closed;
-      await crashed.destroy();
-      expect(await watch.kinds(crashed.id, "removed")).toEqual(["created", "running", "failed", "removed"]);
-      expect(watch.seen.find(({ kind }) => kind === "failed")?.exit).toEqual({ exitCode: 137, isOutOfMemory: false });
-    });
-
-    it("stops gracefully, starts again, and is adopted with its files", async () => {
-      await using sandbox = await fixture.create();
-      await sandbox.start("trap 'echo asked > asked; exit' TERM; echo > /tmp/ready; sleep 600 & wait");
-      await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
-      await fixture.provider.containers.stop(sandbox.id, { timeoutMs: 600_000 });
-      expect(await sandbox.closed).toMatchObject({ message: "its container was stopped" });
-      const { state, exit } = await fixture.provider.containers.get(sandbox.id);
-      expect({ state, exit }).toMatchObject({ state: "stopped", exit: { exitCode: 0 } });
-      await fixture.provider.containers.start(sandbox.id);
-      await using again = await Sandbox.adopt(fixture.provider, sandbox.id);
-      expect(await again.readTextFile("asked")).toBe("asked\n");
-    });
-
-    it("is outdated once its image reference resolves to another image", async () => {
-      const image = await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "first" });
-      await using sandbox = await fixture.create({ container: { image } });
-      expect(await fixture.provider.containers.isOutdated(sandbox.id)).toBe(false);
-      await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "second" });
-      expect(await fixture.provider.containers.isOutdated(sandbox.id)).toBe(true);
-    });
-
-    it("leaves nothing when its program dies during a checkpoint", async () => {
-      const before = await tracesOfAll(fixture.engine);
-      const program = startHostProgram(fixture, { config: {} });
-      const { id } = await program.ready();
-      const container = fixture.engine.docker.getContainer(`sandpiper-${id}`);
-      await container.pause();
-      await container.commit({ pause: false, changes: "LABEL sandpiper.checkpoint=true" });
-      await program.kill();
-      await using adopted = await Sandbox.adopt(fixture.newProvider(), id);
-      expect((await adopted.exec("echo awake")).stdout).toBe("awake\n");
-      await adopted.destroy();
-      expect(await tracesOfAll(fixture.engine)).toEqual(before);
-    });
-
     it("publishes a port", async () => {
       const image = await importTestImage(fixture.engine, { name: "sandpiper-test:python", variant: "python" });
       await using sandbox = await fixture.create({ container: { image, network: "bridge", ports: [8000] } });

@@ -5,25 +5,13 @@ import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { shared } from "../host/testing/shared.ts";
-import { commitContainer } from "./checkpoint/checkpoint-image.ts";
 import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
+import { tracesOfAll } from "./testing/traces.ts";
 
 const fixture = await shared(createDockerFixture({ image: { user: "user" } }));
-afterEach(async () => expect(await left()).toEqual([]));
-
-async function left(): Promise<string[]> {
-  const { docker } = fixture.engine;
-  const containers = await docker.listContainers({ all: true });
-  const images = await docker.listImages({ all: true });
-  const { Volumes } = await docker.listVolumes();
-  return [
-    ...containers.flatMap(({ Names }) => Names),
-    ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== fixture.image),
-    ...Volumes.map(({ Name }) => Name).filter((name) => !name.startsWith("sandpiper-agent-")),
-  ];
-}
+const before = await tracesOfAll(fixture.engine);
+afterEach(async () => expect(await tracesOfAll(fixture.engine)).toEqual(before));
 
 const container = (id: SandboxId) => fixture.engine.docker.getContainer(containerName(id));
 
@@ -41,9 +29,9 @@ async function restore(saved: Sandbox, directory: string, signal?: AbortSignal):
   return await Sandbox.restore(provider, saved.config, { prepared, directory, createdAt: saved.createdAt, signal });
 }
 
-async function restored(config: SandboxConfigOptions, before: string): Promise<Sandbox> {
+async function restored(config: SandboxConfigOptions, command: string): Promise<Sandbox> {
   const sandbox = await fixture.create(config);
-  expect(await sandbox.exec(before)).toMatchObject({ exitCode: 0 });
+  expect(await sandbox.exec(command)).toMatchObject({ exitCode: 0 });
   return await restore(sandbox, await save(sandbox));
 }
 
@@ -81,7 +69,7 @@ describe("a prepared container", () => {
         (done) => done.destroy(),
         () => {},
       );
-      expect(await left()).toEqual([]);
+      expect(await tracesOfAll(fixture.engine)).toEqual(before);
       expect(await fixture.provider.list()).toEqual([]);
     }
   });
@@ -107,17 +95,5 @@ describe("a prepared container", () => {
     expect(await rejection(again)).toMatchObject({ reason: "instance_exists" });
     await prepared.destroy();
     expect(await fixture.provider.list()).toEqual([]);
-  });
-});
-
-describe("a program that dies during a checkpoint", () => {
-  it("leaves a container that continues after adoption, and an image that is removed with it", async () => {
-    const program = startHostProgram(fixture, { config: {} });
-    const { id } = await program.ready();
-    await container(id).pause();
-    await commitContainer(fixture.engine, container(id));
-    await program.kill();
-    await using adopted = await Sandbox.adopt(fixture.newProvider(), id);
-    expect((await adopted.exec("echo awake")).stdout).toBe("awake\n");
   });
 });

@@ -53,10 +53,8 @@ describe("the default user of a container", () => {
   });
 });
 
-async function readAll(handle: ProcessHandle): Promise<string> {
-  let text = "";
-  for await (const { bytes } of handle.output) text += Buffer.from(bytes).toString();
-  return text;
+async function readAll({ output }: ProcessHandle): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(output, ({ bytes }) => bytes)).toString();
 }
 
 async function readUntil(output: AsyncIterator<{ readonly bytes: Uint8Array }>, wanted: string): Promise<string> {

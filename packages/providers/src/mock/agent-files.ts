@@ -1,67 +1,37 @@
-import type { AgentParams } from "@sandpiper/protocol";
-import type { Handler } from "./agent.ts";
+import type { Handlers } from "./agent.ts";
 import type { TreeEvent } from "./file-tree.ts";
 import { Notifier } from "./notifier.ts";
 
-type FileMethod =
-  | "read_file"
-  | "write_file"
-  | "list_dir"
-  | "file.stat"
-  | "file.list"
-  | "file.mkdir"
-  | "file.move"
-  | "file.remove"
-  | "file.chmod"
-  | "file.read"
-  | "file.write"
-  | "file.watch";
+export const fileHandlers: Handlers = {
+  "file.stat": ({ files }, { path }) => files.stat(files.resolve(path)),
 
-export const fileHandlers: Readonly<Record<FileMethod, Handler>> = {
-  read_file: ({ files }, { path }: AgentParams<"read_file">) => ({
-    content: new TextDecoder().decode(files.read(files.resolve(path))),
-  }),
-
-  write_file({ files }, { path, content }: AgentParams<"write_file">) {
-    files.write(files.resolve(path), new TextEncoder().encode(content));
-    return { success: true };
-  },
-
-  list_dir: ({ files }, { path }: AgentParams<"list_dir">) => ({
-    entries: files
-      .list(files.resolve(path), 1)
-      .map((info) => ({ name: info.path, is_dir: info.kind === "directory", size: info.size })),
-  }),
-
-  "file.stat": ({ files }, { path }: AgentParams<"file.stat">) => files.stat(files.resolve(path)),
-
-  async "file.list"({ files }, { path, depth = 1, window }: AgentParams<"file.list">, call) {
+  async "file.list"({ files }, { path, depth = 1, window }, call) {
     call.grant(window);
     const infos = files.list(files.resolve(path), depth);
     for (const info of infos) await call.sendLine(info);
     return { count: infos.length };
   },
 
-  "file.mkdir": ({ files }, { path, parents, mode }: AgentParams<"file.mkdir">) => ({
+  "file.mkdir": ({ files }, { path, parents, mode }) => ({
     created: files.mkdir(files.resolve(path), parents === true, mode),
   }),
 
-  "file.move"({ files }, { from, to, overwrite }: AgentParams<"file.move">) {
+  "file.move"({ files }, { from, to, overwrite }) {
     files.move(files.resolve(from), files.resolve(to), overwrite === true);
     return {};
   },
 
-  "file.remove"({ files }, { path, recursive, missing_ok }: AgentParams<"file.remove">) {
+  "file.remove"({ files }, { path, recursive, missing_ok }) {
     files.remove(files.resolve(path), { recursive: recursive === true, missingOk: missing_ok === true });
     return {};
   },
 
-  "file.chmod"({ files }, { path, mode }: AgentParams<"file.chmod">) {
+  "file.chmod"({ files }, { path, mode }) {
     files.chmod(files.resolve(path), mode);
     return {};
   },
 
-  async "file.read"({ files }, { path, offset = 0, length, window }: AgentParams<"file.read">, call) {
+  async "file.read"({ files }, { path, offset = 0, length, window }, call) {
     const bytes = files.read(files.resolve(path));
     const range = bytes.subarray(offset, length === undefined ? bytes.length : offset + length);
     call.grant(window);
@@ -69,15 +39,13 @@ export const fileHandlers: Readonly<Record<FileMethod, Handler>> = {
     return { size: range.length };
   },
 
-  async "file.write"({ files }, { path, mode }: AgentParams<"file.write">, call) {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of call.uploads()) pieces.push(piece);
-    const bytes = new Uint8Array(await new Blob(pieces as Uint8Array<ArrayBuffer>[]).arrayBuffer());
+  async "file.write"({ files }, { path, mode }, call) {
+    const bytes = Buffer.concat(await Array.fromAsync(call.uploads()));
     files.write(files.resolve(path), bytes, mode);
     return { size: bytes.length };
   },
 
-  async "file.watch"({ files }, { path, recursive, window }: AgentParams<"file.watch">, call) {
+  async "file.watch"({ files }, { path, recursive, window }, call) {
     const root = files.resolve(path);
     files.stat(root);
     const events: TreeEvent[] = [];

@@ -1,13 +1,11 @@
 import { SandboxError } from "@sandpiper/core";
-import { type AgentParams, PROTOCOL_GENERATION } from "@sandpiper/protocol";
-import type { Handler } from "./agent.ts";
+import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
+import type { Handlers } from "./agent.ts";
 
 /** The echo service, the only one in a mock. */
 const ECHO_PORT = 7;
 
-type SystemMethod = "ping" | "hello" | "system.metrics" | "system.quiesce" | "system.thaw" | "port.dial";
-
-export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
+export const systemHandlers: Handlers = {
   ping: () => ({ pong: true }),
 
   hello(agent) {
@@ -17,7 +15,7 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
       version: "0.0.0-mock",
       boot_id: agent.bootId,
       epoch: agent.epoch,
-      methods: agent.methods,
+      methods: [],
       languages: agent.languages,
       processes: [...agent.processes.values()].map((process) => process.info()),
     };
@@ -30,22 +28,22 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
     disk_used_bytes: agent.files.list("/", 0).reduce((sum, { size }) => sum + size, 0),
     disk_total_bytes: 1024 * 1024 * 1024,
     // The agent counts as a process too.
-    processes: 1 + [...agent.processes.values()].filter(({ status }) => status === undefined).length,
+    processes: 1 + [...agent.processes.values()].filter(({ state }) => state.status === undefined).length,
     uptime_ms: agent.clock.monotonicMs(),
   }),
 
   "system.quiesce"(agent) {
-    agent.quiesce();
+    agent.isQuiesced = true;
     return {};
   },
 
-  "system.thaw"(agent, { epoch }: AgentParams<"system.thaw">) {
+  "system.thaw"(agent, { epoch }) {
     agent.epoch = epoch ?? agent.epoch;
     agent.thaw();
     return {};
   },
 
-  async "port.dial"(_agent, { port, path, window }: AgentParams<"port.dial">, call) {
+  async "port.dial"(_agent, { port, path, window }, call) {
     if (port !== ECHO_PORT) {
       const message = `nothing listens on ${port ?? path}`;
       throw new SandboxError("connection_refused", { message });

@@ -6,33 +6,26 @@ import { Notifier } from "./notifier.ts";
 const UPLOAD_WINDOW_BYTES = 512 * 1024;
 const DATA_BYTES = 64 * 1024;
 
-export interface MockCallOptions {
+export interface MockRequest {
   readonly id: CallId;
   readonly method: string;
   readonly params: unknown;
   readonly attachment: Uint8Array;
-  readonly send: (message: object, attachment?: Uint8Array) => void;
 }
 
 /** One call, from the agent's side. */
 export class MockCall {
-  readonly id: CallId;
-  readonly method: string;
-  readonly params: unknown;
-  readonly attachment: Uint8Array;
+  readonly request: MockRequest;
   readonly canceled = new AbortController();
-  readonly #send: MockCallOptions["send"];
+  readonly #send: (message: object, attachment?: Uint8Array) => void;
   readonly #changed = new Notifier();
   readonly #received: Uint8Array[] = [];
   #credit = 0;
   #hasEnded = false;
 
-  constructor(options: MockCallOptions) {
-    this.id = options.id;
-    this.method = options.method;
-    this.params = options.params;
-    this.attachment = options.attachment;
-    this.#send = options.send;
+  constructor(request: MockRequest, send: (message: object, attachment?: Uint8Array) => void) {
+    this.request = request;
+    this.#send = send;
   }
 
   /** The caller grants more credit. */
@@ -64,7 +57,7 @@ export class MockCall {
 
   sendData(bytes: Uint8Array, fields: object = {}): void {
     this.#credit -= bytes.length;
-    this.#send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.id, ...fields } }, bytes);
+    this.#send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.request.id, ...fields } }, bytes);
   }
 
   async sendAll(bytes: Uint8Array): Promise<void> {
@@ -83,7 +76,7 @@ export class MockCall {
   }
 
   sendEnd(): void {
-    this.#send({ jsonrpc: "2.0", method: "stream.end", params: { call: this.id } });
+    this.#send({ jsonrpc: "2.0", method: "stream.end", params: { call: this.request.id } });
   }
 
   /** The caller's stream, which grants credit as it is consumed. */
@@ -108,11 +101,11 @@ export class MockCall {
       });
     }
     if (this.canceled.signal.aborted) {
-      throw new SandboxError("canceled", { message: `${this.method} was canceled` });
+      throw new SandboxError("canceled", { message: `${this.request.method} was canceled` });
     }
   }
 
   #grantCaller(bytes: number): void {
-    this.#send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.id, bytes } });
+    this.#send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.request.id, bytes } });
   }
 }

@@ -1,4 +1,4 @@
-import type { Channel, ChannelReceiver, Clock } from "@sandpiper/core";
+import { type Channel, type ChannelReceiver, type Clock, pause } from "@sandpiper/core";
 import type { MockFaults } from "./faults.ts";
 
 /** The agent's end of a channel. */
@@ -15,16 +15,10 @@ export class MockChannel implements Channel {
   #receiver: ChannelReceiver | undefined;
   #early: Uint8Array[] = [];
   #isClosed = false;
-  /** How often the host wrote. */
-  writes = 0;
 
   constructor(clock: Clock, faults: MockFaults) {
     this.#clock = clock;
     this.#faults = faults;
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed;
   }
 
   /** Without a peer the channel is accepted but silent. */
@@ -34,13 +28,9 @@ export class MockChannel implements Channel {
 
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#isClosed) throw new Error("the channel is closed");
-    this.writes++;
     for (const piece of pieces) queueMicrotask(() => this.#isClosed || this.#peer?.receive(piece));
     const { slowReaderMs } = this.#faults;
-    if (slowReaderMs === undefined) return undefined;
-    return new Promise((resolve) => {
-      this.#clock.schedule(slowReaderMs, resolve);
-    });
+    return slowReaderMs === undefined ? undefined : pause(this.#clock, slowReaderMs);
   }
 
   open(receiver: ChannelReceiver): void {

@@ -146,17 +146,10 @@ describe("a checkpoint", () => {
 });
 
 describe("a restore", () => {
+  const failing = (reason: string) => SandboxError.fromFields({ code: "internal", reason, message: "?" });
   it.each<[string, MockFaults, string]>([
-    [
-      "fails",
-      { restoreFailure: SandboxError.fromFields({ code: "internal", reason: "no_memory", message: "?" }) },
-      "no_memory",
-    ],
-    [
-      "cannot be prepared",
-      { bootFailure: SandboxError.fromFields({ code: "internal", reason: "not_prepared", message: "?" }) },
-      "not_prepared",
-    ],
+    ["fails", { restoreFailure: failing("no_memory") }, "no_memory"],
+    ["cannot be prepared", { bootFailure: failing("not_prepared") }, "not_prepared"],
   ])("leaves nothing behind when it %s", async (_, faults, reason) => {
     const { sandbox, other, otherFaults, restore } = await setUp();
     await sandbox.checkpoint(directory, { keepsRunning: true });

@@ -82,7 +82,9 @@ export class MockContainers implements Containers {
   async pull(image: string, { policy, signal, onProgress }: PullOptions): Promise<void> {
     if (policy !== "always" && this.images.has(image)) return;
     const found = policy === "never" ? undefined : this.registry.get(image);
-    if (found === undefined) throw noImage(image);
+    if (found === undefined) {
+      throw new SandboxError("image_not_found", { message: `image ${image} not found`, hint: "use an existing image" });
+    }
     this.pulls.push(image);
     const layer = { image, layer: "layer-1", totalBytes: 100 };
     onProgress?.({ ...layer, status: "downloading", doneBytes: 40 });
@@ -103,13 +105,11 @@ export class MockContainers implements Containers {
 
   async clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void> {
     const { project, name } = cache;
-    const what = { project, name };
     if (this.#usersOf(cache).length > 0) {
       throw new SandboxError("cache_in_use", { message: `cache ${name} is in use` });
     }
     if (this.caches.delete(`${project}/${name}`)) return;
-    const message = `cache ${name} not found`;
-    throw new SandboxError("no_such_cache", { message, details: what });
+    throw new SandboxError("no_such_cache", { message: `cache ${name} not found`, details: { project, name } });
   }
 
   #usersOf({ project, name }: Pick<CacheVolume, "project" | "name">): SandboxId[] {
@@ -123,8 +123,4 @@ export class MockContainers implements Containers {
     if (found !== undefined) return found;
     throw new SandboxError("no_such_container", { message: `container ${id} not found` });
   }
-}
-
-function noImage(image: string): SandboxError {
-  return new SandboxError("image_not_found", { message: `image ${image} not found`, hint: "use an existing image" });
 }

@@ -74,11 +74,7 @@ export class FileTree {
   }
 
   append(path: string, bytes: Uint8Array): void {
-    const old = this.has(path) ? this.read(path) : new Uint8Array(0);
-    const all = new Uint8Array(old.length + bytes.length);
-    all.set(old);
-    all.set(bytes, old.length);
-    this.write(path, all);
+    this.write(path, this.has(path) ? Buffer.concat([this.read(path), bytes]) : bytes);
   }
 
   mkdir(path: string, parents: boolean, mode = 0o755): boolean {

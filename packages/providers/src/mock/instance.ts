@@ -6,6 +6,7 @@ import {
   type Instance,
   type InstanceExit,
   type InstanceSpec,
+  pause,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -14,7 +15,6 @@ import { MockChannel } from "./channel.ts";
 import { writeCheckpoint } from "./checkpoint-file.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockSession } from "./session.ts";
-import { sleep } from "./sleep.ts";
 
 export interface MockInstanceOptions {
   readonly spec: InstanceSpec;
@@ -24,7 +24,7 @@ export interface MockInstanceOptions {
   readonly isPrepared: boolean;
   /** Whether checkpoints keep its processes. */
   readonly keepsProcesses: boolean;
-  readonly addresses?: Readonly<Record<string, string>> | undefined;
+  readonly addresses: Instance["addresses"];
   /** Called when nothing of it is left. */
   readonly removed: (options: DestroyOptions) => void;
 }
@@ -32,50 +32,41 @@ export interface MockInstanceOptions {
 /** An instance in memory that tests can break in every way. */
 export class MockInstance implements Instance {
   readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
   readonly channels: MockChannel[] = [];
+  readonly addresses: Instance["addresses"];
+  isRunning: boolean;
   readonly #options: MockInstanceOptions;
+  readonly #exit = Promise.withResolvers<InstanceExit>();
+  readonly exited = this.#exit.promise;
   #agent: MockAgent;
-  #isRunning: boolean;
   #hasEnded = false;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(options: MockInstanceOptions) {
     this.#options = options;
     this.id = options.spec.id;
     this.#agent = MockAgent.boot(options.clock, { bootId: `boot-${options.spec.id}` });
-    this.#isRunning = !options.isPrepared;
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
-  }
-
-  get addresses(): Readonly<Record<string, string>> | undefined {
-    return this.#options.addresses;
-  }
-
-  get isRunning(): boolean {
-    return this.#isRunning;
+    this.addresses = options.addresses;
+    this.isRunning = !options.isPrepared;
   }
 
   async connect(_signal: AbortSignal): Promise<ConnectedChannel> {
     const { clock, faults } = this.#options;
-    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
+    if (!this.isRunning) throw unavailable(`instance ${this.id} does not run`);
     if (countDown(faults, "refusedConnects")) throw unavailable(`instance ${this.id} refused a channel`);
     const needsResync = this.channels.length > 0;
     const channel = new MockChannel(clock, faults);
     this.channels.push(channel);
-    if (!countDown(faults, "silentConnects")) new MockSession(this.#agent, channel, { clock, faults });
+    if (!countDown(faults, "silentConnects")) new MockSession(this.#agent, channel, faults);
     return { channel, needsResync };
   }
 
   async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
     const { clock, faults, keepsProcesses } = this.#options;
-    if (faults.checkpointDelayMs !== undefined) await sleep(clock, faults.checkpointDelayMs);
+    if (faults.checkpointDelayMs !== undefined) await pause(clock, faults.checkpointDelayMs);
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
     // In its own turn of the event loop, when no program is in the middle of a step.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
+    if (!this.isRunning) throw unavailable(`instance ${this.id} does not run`);
     if (!this.#agent.isQuiesced) {
       const message = `instance ${this.id} cannot be saved: its agent is not quiesced`;
       throw new SandboxError("not_quiesced", { message });
@@ -90,12 +81,12 @@ export class MockInstance implements Instance {
   /** For a prepared instance. */
   restore(saved: SavedAgent): void {
     this.#agent = MockAgent.restore(this.#options.clock, saved);
-    this.#isRunning = true;
+    this.isRunning = true;
   }
 
   async destroy(options: DestroyOptions = {}): Promise<void> {
     const { clock, faults, removed } = this.#options;
-    if (faults.destroyDelayMs !== undefined) await sleep(clock, faults.destroyDelayMs);
+    if (faults.destroyDelayMs !== undefined) await pause(clock, faults.destroyDelayMs);
     if (countDown(faults, "failedDestroys")) throw unavailable(`instance ${this.id} could not be destroyed`);
     this.end({ reason: "destroyed", message: "it was destroyed" });
     removed(options);
@@ -119,12 +110,12 @@ export class MockInstance implements Instance {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#halt("the instance has ended");
-    this.#options.clock.schedule(0, () => this.#resolveExited(exit));
+    this.#options.clock.schedule(0, () => this.#exit.resolve(exit));
   }
 
   #halt(why: string): void {
-    if (!this.#isRunning) return;
-    this.#isRunning = false;
+    if (!this.isRunning) return;
+    this.isRunning = false;
     this.#agent.powerOff();
     for (const channel of this.channels) channel.drop(why);
   }

@@ -1,109 +1,79 @@
 import type { OutputSource } from "@sandpiper/core";
 import { Notifier } from "./notifier.ts";
 
-export interface JournalPiece {
-  readonly offset: number;
-  readonly source: OutputSource;
-  readonly bytes: Uint8Array;
-  readonly dropped: number;
-}
-
 interface Entry {
   readonly offset: number;
   readonly source: OutputSource;
   readonly bytes: Uint8Array;
 }
 
-export interface SavedJournal {
-  readonly entries: readonly Entry[];
-  readonly start: number;
-  readonly end: number;
+export interface JournalPiece extends Entry {
+  readonly dropped: number;
+}
+
+export interface JournalState {
+  readonly entries: Entry[];
+  start: number;
+  end: number;
+}
+
+/** A reader's position in a journal. */
+export interface JournalCursor {
+  position: number;
 }
 
 /** A process's output by offset: the last `capacity` bytes, and all that its readers still need. */
 export class Journal {
   readonly changed = new Notifier();
+  readonly state: JournalState;
   readonly #capacity: number;
-  readonly #readers = new Set<JournalReader>();
-  #entries: Entry[];
-  #start: number;
-  #end: number;
+  readonly #cursors = new Set<JournalCursor>();
 
-  constructor(capacity: number, saved: SavedJournal = { entries: [], start: 0, end: 0 }) {
+  constructor(capacity: number, state: JournalState) {
     this.#capacity = capacity;
-    this.#entries = [...saved.entries];
-    this.#start = saved.start;
-    this.#end = saved.end;
-  }
-
-  save(): SavedJournal {
-    return { entries: this.#entries, start: this.#start, end: this.#end };
-  }
-
-  get start(): number {
-    return this.#start;
-  }
-
-  get end(): number {
-    return this.#end;
+    this.state = state;
   }
 
   /** Waits while a reader needs bytes that would have to be dropped. */
   async append(source: OutputSource, bytes: Uint8Array): Promise<void> {
-    while (this.#readers.size > 0 && this.#fastest() < this.#end + bytes.length - this.#capacity) {
+    const { state } = this;
+    while (this.#cursors.size > 0 && this.#fastest() < state.end + bytes.length - this.#capacity) {
       await this.changed.wait();
     }
-    this.#entries.push({ offset: this.#end, source, bytes });
-    this.#end += bytes.length;
-    this.#start = Math.max(this.#start, this.#end - this.#capacity);
-    while (this.#entries[0] !== undefined && this.#entries[0].offset + this.#entries[0].bytes.length <= this.#start) {
-      this.#entries.shift();
+    state.entries.push({ offset: state.end, source, bytes });
+    state.end += bytes.length;
+    state.start = Math.max(state.start, state.end - this.#capacity);
+    while (state.entries[0] !== undefined && state.entries[0].offset + state.entries[0].bytes.length <= state.start) {
+      state.entries.shift();
     }
     this.changed.notify();
   }
 
-  attach(offset: number): JournalReader {
-    const reader = new JournalReader(this, offset, () => this.#readers.delete(reader));
-    this.#readers.add(reader);
-    return reader;
+  attach(offset: number): JournalCursor {
+    const cursor = { position: offset };
+    this.#cursors.add(cursor);
+    return cursor;
   }
 
-  read(offset: number, mostBytes: number): JournalPiece | undefined {
-    const from = Math.max(offset, this.#start);
-    const entry = this.#entries.find((candidate) => from < candidate.offset + candidate.bytes.length);
+  detach(cursor: JournalCursor): void {
+    this.#cursors.delete(cursor);
+    this.changed.notify();
+  }
+
+  /** The next piece for a reader; undefined at the end. */
+  read(cursor: JournalCursor, mostBytes: number): JournalPiece | undefined {
+    const offset = Math.max(cursor.position, this.state.start);
+    const entry = this.state.entries.find((candidate) => offset < candidate.offset + candidate.bytes.length);
     if (entry === undefined) return undefined;
-    const at = from - entry.offset;
+    const at = offset - entry.offset;
     const bytes = entry.bytes.subarray(at, at + mostBytes);
-    return { offset: from, source: entry.source, bytes, dropped: from - offset };
+    const dropped = offset - cursor.position;
+    cursor.position = offset + bytes.length;
+    this.changed.notify();
+    return { offset, source: entry.source, bytes, dropped };
   }
 
   #fastest(): number {
-    return Math.max(...[...this.#readers].map((reader) => reader.position));
-  }
-}
-
-export class JournalReader {
-  readonly detach: () => void;
-  readonly #journal: Journal;
-  position: number;
-
-  constructor(journal: Journal, offset: number, detach: () => void) {
-    this.#journal = journal;
-    this.position = offset;
-    this.detach = () => {
-      detach();
-      journal.changed.notify();
-    };
-  }
-
-  get hasMore(): boolean {
-    return this.position < this.#journal.end;
-  }
-
-  read(mostBytes: number): JournalPiece | undefined {
-    const piece = this.#journal.read(this.position, mostBytes);
-    if (piece !== undefined) this.position = piece.offset + piece.bytes.length;
-    this.#journal.changed.notify();
-    return piece;
+    return Math.max(...[...this.#cursors].map(({ position }) => position));
   }
 }

@@ -1,16 +1,13 @@
 /** Wakes all waiters when something changes. */
 export class Notifier {
-  #waiting: (() => void)[] = [];
+  #change = Promise.withResolvers<void>();
 
   wait(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-    });
+    return this.#change.promise;
   }
 
   notify(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const wake of waiting) wake();
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
   }
 }

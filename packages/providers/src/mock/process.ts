@@ -1,9 +1,9 @@
 import type { Clock } from "@sandpiper/core";
 import type { ExitStatus, ProcessInfo } from "@sandpiper/protocol";
 import type { FileTree } from "./file-tree.ts";
-import { Journal, type SavedJournal } from "./journal.ts";
+import { Journal, type JournalState } from "./journal.ts";
 import { Notifier } from "./notifier.ts";
-import { newProgress, type Program, type Progress, programs } from "./program.ts";
+import { type Program, type Progress, programs } from "./program.ts";
 import { shell } from "./shell.ts";
 
 export interface ProcessSpec {
@@ -20,108 +20,81 @@ export interface ProcessSpec {
   readonly timeoutMs: number | undefined;
 }
 
-/** The state of a process at one moment, from which it can continue in another instance. */
-export interface SavedProcess {
+/** The state of a process, from which it can continue in another instance. */
+export interface ProcessState {
   readonly spec: ProcessSpec;
   readonly startedAtMs: number;
   readonly elapsedMs: number;
-  readonly status: ExitStatus | undefined;
-  readonly durationMs: number;
-  readonly journal: SavedJournal | undefined;
-  readonly input: readonly Uint8Array[];
-  readonly isInputOpen: boolean;
-  readonly stdinOffset: number;
+  status: ExitStatus | undefined;
+  durationMs: number;
+  readonly journal: JournalState;
+  readonly input: Uint8Array[];
+  isInputOpen: boolean;
+  /** How many bytes of input were taken so far. */
+  stdinOffset: number;
   readonly progress: Progress;
+}
+
+interface World {
+  readonly files: FileTree;
+  readonly clock: Clock;
 }
 
 /** A program that runs in memory, with a journal of its output. */
 export class MockProcess {
-  readonly id: string;
-  readonly pid: number;
+  readonly state: ProcessState;
   readonly journal: Journal;
   readonly exited = new Notifier();
-  /** Its caller gets all output in one answer, so no other caller can use it. */
-  isCollected = false;
-  status: ExitStatus | undefined;
-  durationMs: number;
-  readonly #spec: ProcessSpec;
-  readonly #files: FileTree;
-  readonly #clock: Clock;
+  readonly #world: World;
   readonly #startedMs: number;
-  readonly #startedAtMs: number;
-  readonly #progress: Progress;
   readonly #killed = new AbortController();
-  readonly #input: Uint8Array[];
   readonly #inputChanged = new Notifier();
-  #isInputOpen: boolean;
   /** The program has taken the first piece of input and may not have processed it yet. */
   #isInputTaken = false;
-  #stdinOffset: number;
   #asleepSinceMs: number | undefined;
   /** What the program repeats because it was saved in the middle of a step. */
   #repeatedBytes: number;
   #stopTimer: () => void = () => {};
 
-  constructor(saved: SavedProcess, { files, clock }: { readonly files: FileTree; readonly clock: Clock }) {
-    this.#spec = saved.spec;
-    this.id = saved.spec.id;
-    this.pid = saved.spec.pid;
-    this.journal = new Journal(saved.spec.journalBytes, saved.journal);
-    this.status = saved.status;
-    this.durationMs = saved.durationMs;
-    this.#files = files;
-    this.#clock = clock;
-    this.#startedMs = clock.monotonicMs() - saved.elapsedMs;
-    this.#startedAtMs = saved.startedAtMs;
-    this.#input = [...saved.input];
-    this.#isInputOpen = saved.isInputOpen;
-    this.#stdinOffset = saved.stdinOffset;
-    this.#repeatedBytes = saved.progress.writtenBytes;
-    this.#progress = { ...saved.progress, variables: { ...saved.progress.variables }, writtenBytes: 0 };
+  constructor(state: ProcessState, world: World) {
+    this.state = state;
+    this.journal = new Journal(state.spec.journalBytes, state.journal);
+    this.#world = world;
+    this.#startedMs = world.clock.monotonicMs() - state.elapsedMs;
+    this.#repeatedBytes = state.progress.writtenBytes;
+    state.progress.writtenBytes = 0;
   }
 
-  static create(spec: ProcessSpec, world: { readonly files: FileTree; readonly clock: Clock }): MockProcess {
-    const saved: SavedProcess = {
+  static create(spec: ProcessSpec, world: World): MockProcess {
+    const state: ProcessState = {
       spec,
       startedAtMs: world.clock.now().getTime(),
       elapsedMs: 0,
       status: undefined,
       durationMs: 0,
-      journal: undefined,
+      journal: { entries: [], start: 0, end: 0 },
       input: [],
       isInputOpen: spec.hasStdin || spec.hasPty,
       stdinOffset: 0,
-      progress: newProgress(),
+      progress: { step: 0, status: 0, variables: {}, hasBegun: false, writtenBytes: 0, sleptMs: 0 },
     };
-    return new MockProcess(saved, world);
+    return new MockProcess(state, world);
   }
 
   /** Programs can continue only from a point between two turns of the event loop. */
-  save(): SavedProcess {
-    const nowMs = this.#clock.monotonicMs();
-    return {
-      spec: this.#spec,
-      startedAtMs: this.#startedAtMs,
-      elapsedMs: nowMs - this.#startedMs,
-      status: this.status,
-      durationMs: this.durationMs,
-      journal: this.journal.save(),
-      input: this.#input,
-      isInputOpen: this.#isInputOpen,
-      stdinOffset: this.#stdinOffset,
-      progress: {
-        ...this.#progress,
-        sleptMs: this.#asleepSinceMs === undefined ? 0 : nowMs - this.#asleepSinceMs,
-      },
-    };
+  save(): ProcessState {
+    const nowMs = this.#world.clock.monotonicMs();
+    const sleptMs = this.#asleepSinceMs === undefined ? 0 : nowMs - this.#asleepSinceMs;
+    const progress = { ...this.state.progress, sleptMs };
+    return { ...this.state, elapsedMs: nowMs - this.#startedMs, progress };
   }
 
   run(): void {
-    if (this.status !== undefined) return;
-    const { timeoutMs } = this.#spec;
+    if (this.state.status !== undefined) return;
+    const { timeoutMs } = this.state.spec;
     if (timeoutMs !== undefined) {
-      const leftMs = this.#startedMs + timeoutMs - this.#clock.monotonicMs();
-      this.#stopTimer = this.#clock.schedule(leftMs, () => this.kill("SIGKILL", true));
+      const leftMs = this.#startedMs + timeoutMs - this.#world.clock.monotonicMs();
+      this.#stopTimer = this.#world.clock.schedule(leftMs, () => this.kill("SIGKILL", true));
     }
     this.#run().then(
       (exitCode) => this.#end({ exit_code: exitCode & 255, signal: null, timed_out: false, out_of_memory: false }),
@@ -133,48 +106,46 @@ export class MockProcess {
     this.#end({ exit_code: null, signal, timed_out: isTimeout, out_of_memory: false });
   }
 
-  /** How many bytes of input were taken so far. */
-  get stdinOffset(): number {
-    return this.#stdinOffset;
-  }
-
   /** Returns the offset after the bytes, or undefined when the input is closed. */
   feed(bytes: Uint8Array, close: boolean): number | undefined {
-    const isOpen = this.#isInputOpen && this.status === undefined;
+    const { state } = this;
+    const isOpen = state.isInputOpen && state.status === undefined;
     if (!isOpen && bytes.length > 0) return undefined;
-    if (bytes.length > 0) this.#input.push(bytes);
-    this.#stdinOffset += bytes.length;
-    if (close) this.#isInputOpen = false;
+    if (bytes.length > 0) state.input.push(bytes);
+    state.stdinOffset += bytes.length;
+    if (close) state.isInputOpen = false;
     this.#inputChanged.notify();
-    return this.#stdinOffset;
+    return state.stdinOffset;
   }
 
   info(): ProcessInfo {
+    const { spec, journal, startedAtMs, stdinOffset, status = null } = this.state;
     return {
-      process: this.id,
-      pid: this.pid,
-      argv: [...this.#spec.argv],
-      cwd: this.#spec.cwd,
+      process: spec.id,
+      pid: spec.pid,
+      argv: [...spec.argv],
+      cwd: spec.cwd,
       user: "user",
-      pty: this.#spec.hasPty,
-      started_at_ms: this.#startedAtMs,
-      start_offset: this.journal.start,
-      end_offset: this.journal.end,
-      stdin_offset: this.#stdinOffset,
-      status: this.status ?? null,
+      pty: spec.hasPty,
+      started_at_ms: startedAtMs,
+      start_offset: journal.start,
+      end_offset: journal.end,
+      stdin_offset: stdinOffset,
+      status,
     };
   }
 
   async #run(): Promise<number> {
-    const { argv, env, cwd, hasPty } = this.#spec;
-    return await programOf(this.#spec)({
+    const { spec, progress } = this.state;
+    const { pid, argv, env, cwd, hasPty } = spec;
+    return await programOf(spec)({
       args: argv.slice(1),
       env,
       cwd,
-      files: this.#files,
-      progress: this.#progress,
+      files: this.#world.files,
+      progress,
       isTerminal: hasPty,
-      pid: this.pid,
+      pid,
       killed: this.#killed.signal,
       read: () => this.#read(),
       write: (source, bytes) => this.#write(source, bytes),
@@ -187,14 +158,15 @@ export class MockProcess {
   }
 
   async #read(): Promise<Uint8Array | undefined> {
+    const { state } = this;
     if (this.#isInputTaken) {
-      this.#input.shift();
+      state.input.shift();
       this.#isInputTaken = false;
-      this.#progress.writtenBytes = 0;
+      state.progress.writtenBytes = 0;
     }
-    while (this.#input.length === 0 && this.#isInputOpen) await this.#inputChanged.wait();
-    this.#isInputTaken = this.#input.length > 0;
-    return this.#input[0];
+    while (state.input.length === 0 && state.isInputOpen) await this.#inputChanged.wait();
+    this.#isInputTaken = state.input.length > 0;
+    return state.input[0];
   }
 
   async #write(source: "stdout" | "stderr", bytes: Uint8Array): Promise<void> {
@@ -202,26 +174,26 @@ export class MockProcess {
     const repeated = Math.min(this.#repeatedBytes, bytes.length);
     this.#repeatedBytes -= repeated;
     if (repeated < bytes.length) {
-      await this.journal.append(this.#spec.hasPty ? "pty" : source, bytes.subarray(repeated));
+      await this.journal.append(this.state.spec.hasPty ? "pty" : source, bytes.subarray(repeated));
     }
-    this.#progress.writtenBytes += bytes.length;
+    this.state.progress.writtenBytes += bytes.length;
   }
 
   /** Never returns to a killed program. */
   async #sleep(durationMs: number): Promise<void> {
-    const leftMs = durationMs - this.#progress.sleptMs;
-    this.#asleepSinceMs = this.#clock.monotonicMs() - this.#progress.sleptMs;
+    const leftMs = durationMs - this.state.progress.sleptMs;
+    this.#asleepSinceMs = this.#world.clock.monotonicMs() - this.state.progress.sleptMs;
     await new Promise<void>((resolve) => {
-      const stop = this.#clock.schedule(leftMs, resolve);
+      const stop = this.#world.clock.schedule(leftMs, resolve);
       this.#killed.signal.addEventListener("abort", stop, { once: true });
     });
     this.#asleepSinceMs = undefined;
   }
 
   #end(status: ExitStatus): void {
-    if (this.status !== undefined) return;
-    this.status = status;
-    this.durationMs = this.#clock.monotonicMs() - this.#startedMs;
+    if (this.state.status !== undefined) return;
+    this.state.status = status;
+    this.state.durationMs = this.#world.clock.monotonicMs() - this.#startedMs;
     this.#stopTimer();
     this.#killed.abort();
     this.exited.notify();

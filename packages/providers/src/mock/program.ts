@@ -14,10 +14,6 @@ export interface Progress {
   sleptMs: number;
 }
 
-export function newProgress(): Progress {
-  return { step: 0, status: 0, variables: {}, hasBegun: false, writtenBytes: 0, sleptMs: 0 };
-}
-
 export function beginNextStep(progress: Progress, status: number): void {
   Object.assign(progress, { step: progress.step + 1, status, hasBegun: false, writtenBytes: 0, sleptMs: 0 });
 }

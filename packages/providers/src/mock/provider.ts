@@ -10,6 +10,7 @@ import {
   type Provider,
   type ProviderCapabilities,
   type ProviderStatus,
+  pause,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
@@ -18,7 +19,6 @@ import { readCheckpoint } from "./checkpoint-file.ts";
 import type { MockContainers } from "./containers.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockInstance } from "./instance.ts";
-import { sleep } from "./sleep.ts";
 
 interface Entry {
   readonly instance: MockInstance;
@@ -75,7 +75,7 @@ export class MockProvider implements Provider {
     const instance = await this.#boot(spec, { isPrepared: true }, signal);
     const restore = async (directory: string, abort: AbortSignal) => {
       const { restoreDelayMs, restoreFailure } = this.faults;
-      if (restoreDelayMs !== undefined) await sleep(this.#clock, restoreDelayMs, abort);
+      if (restoreDelayMs !== undefined) await pause(this.#clock, restoreDelayMs, abort);
       abort.throwIfAborted();
       if (restoreFailure !== undefined) throw restoreFailure;
       instance.restore(await readCheckpoint(directory));
@@ -172,7 +172,7 @@ export class MockProvider implements Provider {
     const { bootDelayMs, bootFailure } = this.faults;
     const instance = this.#add(spec, how);
     try {
-      if (bootDelayMs !== undefined) await sleep(this.#clock, bootDelayMs, signal);
+      if (bootDelayMs !== undefined) await pause(this.#clock, bootDelayMs, signal);
       signal.throwIfAborted();
       if (bootFailure !== undefined) throw bootFailure;
       await this.containers?.add(spec, { signal, onProgress: how.onProgress });

@@ -1,4 +1,4 @@
-import { type Clock, SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/core";
 import {
   type AgentMethod,
   agentMethods,
@@ -8,23 +8,28 @@ import {
   FrameDecoder,
   type FrameSink,
 } from "@sandpiper/protocol";
-import { type Handler, isAnsweredWhileQuiesced, type MockAgent } from "./agent.ts";
+import type { Handlers, MockAgent } from "./agent.ts";
 import { fileHandlers } from "./agent-files.ts";
 import { processHandlers } from "./agent-processes.ts";
 import { systemHandlers } from "./agent-system.ts";
-import { MockCall } from "./call.ts";
+import { MockCall, type MockRequest } from "./call.ts";
 import type { MockChannel, MockPeer } from "./channel.ts";
 import type { MockFaults } from "./faults.ts";
 
-const handlers: Readonly<Record<AgentMethod, Handler>> = { ...systemHandlers, ...processHandlers, ...fileHandlers };
+const handlers: Handlers = { ...systemHandlers, ...processHandlers, ...fileHandlers };
+const ANSWERED_WHILE_QUIESCED: readonly string[] = ["ping", "hello", "system.quiesce", "system.thaw"];
 
 const TORN_FRAME = new TextEncoder().encode('{"jsonrpc":"2.0","method":"stream.data","params":{},"bytes":3}\nab \n');
+
+interface Notification {
+  readonly call: CallId;
+  readonly bytes: number;
+}
 
 /** One caller on one channel: its calls, and the faults of their answers. */
 export class MockSession implements MockPeer, FrameSink {
   readonly #agent: MockAgent;
   readonly #channel: MockChannel;
-  readonly #clock: Clock;
   readonly #faults: MockFaults;
   readonly #decoder = new FrameDecoder(this);
   readonly #calls = new Map<CallId, MockCall>();
@@ -32,18 +37,13 @@ export class MockSession implements MockPeer, FrameSink {
   /** Messages that wait until the agent is thawed. */
   #frozen: (() => void)[] = [];
 
-  constructor(
-    agent: MockAgent,
-    channel: MockChannel,
-    environment: { readonly clock: Clock; readonly faults: MockFaults },
-  ) {
+  constructor(agent: MockAgent, channel: MockChannel, faults: MockFaults) {
     this.#agent = agent;
     this.#channel = channel;
-    this.#clock = environment.clock;
-    this.#faults = environment.faults;
+    this.#faults = faults;
     channel.connectPeer(this);
     agent.thawListeners.add(this.#thaw);
-    if (this.#faults.staleBytes !== undefined) channel.send(this.#faults.staleBytes);
+    if (faults.staleBytes !== undefined) channel.send(faults.staleBytes);
   }
 
   receive(chunk: Uint8Array): void {
@@ -60,39 +60,27 @@ export class MockSession implements MockPeer, FrameSink {
     this.#sendNow({ jsonrpc: "2.0", id: null, error });
   }
 
-  frame({ message, attachment }: Frame): void {
-    const params = (message["params"] ?? {}) as Record<string, unknown>;
-    if (message["id"] !== undefined) this.#begin(message, attachment);
-    else this.#notified(String(message["method"]), this.#calls.get(params["call"] as CallId), params, attachment);
+  frame({ message, attachment = new Uint8Array(0) }: Frame): void {
+    const { id, method, params = {} } = message as Partial<MockRequest>;
+    if (id !== undefined) this.#begin({ id, method: String(method), params, attachment });
+    else this.#notified(String(method), params as Notification, attachment);
   }
 
-  #notified(
-    method: string,
-    call: MockCall | undefined,
-    params: Record<string, unknown>,
-    attachment: Uint8Array | undefined,
-  ): void {
-    if (call === undefined) return;
-    if (method === "cancel") call.cancel();
-    else if (method === "stream.credit") call.grant(Number(params["bytes"]));
-    else if (method === "stream.end") call.ended();
-    else if (method === "stream.data" && attachment !== undefined) call.receive(attachment);
+  #notified(method: string, { call: id, bytes }: Notification, attachment: Uint8Array): void {
+    const call = this.#calls.get(id);
+    if (method === "cancel") call?.cancel();
+    else if (method === "stream.credit") call?.grant(bytes);
+    else if (method === "stream.end") call?.ended();
+    else if (method === "stream.data") call?.receive(attachment);
   }
 
-  #begin(message: Record<string, unknown>, attachment: Uint8Array | undefined): void {
-    const id = message["id"] as CallId;
-    const method = String(message["method"]);
-    const call = new MockCall({
-      id,
-      method,
-      params: message["params"] ?? {},
-      attachment: attachment ?? new Uint8Array(0),
-      send: (notification, bytes) => this.#send(notification, bytes),
-    });
+  #begin(request: MockRequest): void {
+    const call = new MockCall(request, (message, attachment) => this.#send(message, attachment));
+    const { id, method } = request;
     this.#calls.set(id, call);
     // A refusal is sent at once, too.
-    const isUrgent = this.#agent.isQuiesced || isAnsweredWhileQuiesced(method);
-    const answer = (outcome: object) => this.#answer(call, { jsonrpc: "2.0", id, ...outcome }, isUrgent);
+    const isUrgent = this.#agent.isQuiesced || ANSWERED_WHILE_QUIESCED.includes(method);
+    const answer = (outcome: object) => this.#answer(request, { jsonrpc: "2.0", id, ...outcome }, isUrgent);
     this.#run(call).then(
       (result) => answer({ result }),
       (thrown) => answer({ error: rpcError(SandboxError.from(thrown)) }),
@@ -100,11 +88,10 @@ export class MockSession implements MockPeer, FrameSink {
   }
 
   async #run(call: MockCall): Promise<object> {
-    if (!Object.hasOwn(agentMethods, call.method)) {
-      throw new SandboxError("unknown_method", { message: `method ${call.method} not found` });
-    }
-    const method = call.method as AgentMethod;
-    const parsed = agentMethods[method].params.safeParse(call.params);
+    const method = call.request.method as AgentMethod;
+    const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined;
+    if (handler === undefined) throw new SandboxError("unknown_method", { message: `method ${method} not found` });
+    const parsed = agentMethods[method].params.safeParse(call.request.params);
     if (!parsed.success) {
       const message = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
       throw new SandboxError("bad_params", { message });
@@ -113,18 +100,18 @@ export class MockSession implements MockPeer, FrameSink {
       for (const other of this.#calls.values()) if (other !== call) other.cancel();
       this.#frozen = [];
     }
-    if (this.#agent.isQuiesced && !isAnsweredWhileQuiesced(method)) {
+    if (this.#agent.isQuiesced && !ANSWERED_WHILE_QUIESCED.includes(method)) {
       throw new SandboxError("quiesced", { message: `${method} was refused: the sandbox is quiesced` });
     }
-    return handlers[method](this.#agent, parsed.data, call);
+    return handler(this.#agent, parsed.data as never, call);
   }
 
-  #answer(call: MockCall, message: object, isUrgent: boolean): void {
-    this.#calls.delete(call.id);
-    if (this.#faults.unanswered?.includes(call.method)) return;
+  #answer({ id, method }: MockRequest, message: object, isUrgent: boolean): void {
+    this.#calls.delete(id);
+    if (this.#faults.unanswered?.includes(method)) return;
     const send = isUrgent ? () => this.#sendNow(message) : () => this.#send(message);
-    const delayMs = this.#faults.answerDelayMs?.(call.method) ?? 0;
-    if (delayMs > 0) this.#clock.schedule(delayMs, () => this.#sendAnswer(send));
+    const delayMs = this.#faults.answerDelayMs?.(method) ?? 0;
+    if (delayMs > 0) this.#agent.clock.schedule(delayMs, () => this.#sendAnswer(send));
     else this.#sendAnswer(send);
   }
 
@@ -135,7 +122,7 @@ export class MockSession implements MockPeer, FrameSink {
       return;
     }
     if (this.#heldAnswers.length === 0) {
-      this.#clock.schedule(0, () => {
+      this.#agent.clock.schedule(0, () => {
         const held = this.#heldAnswers.reverse();
         this.#heldAnswers = [];
         for (const send of held) send();

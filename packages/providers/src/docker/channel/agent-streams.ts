@@ -46,13 +46,8 @@ async function attach(engine: Engine, container: Docker.Container): Promise<Dupl
     hijack: true,
     statusCodes: { 101: true, 200: true },
   };
-  const stream = await engine.call(`attach to container ${container.id}`, ({ modem }) => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    // Takes no signal: a later abort would end the stream, too.
-    modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
-    return promise;
-  });
-  return ignoringErrors(stream as Duplex);
+  // Takes no signal: a later abort would end the stream, too.
+  return ignoringErrors((await engine.dial(`attach to container ${container.id}`, request)) as Duplex);
 }
 
 /** Runs a program in the container that forwards bytes between its standard streams and the agent. */

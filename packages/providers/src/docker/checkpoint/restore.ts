@@ -24,7 +24,7 @@ export interface RestoreOptions {
 export async function loadCheckpoint(engine: Engine, options: RestoreOptions): Promise<EngineImage> {
   const { spec, home, directory, signal } = options;
   signal.throwIfAborted();
-  await requireVolumeArchives(options);
+  for (const volume of ownVolumes(options)) await requireArchive(volume, directory);
   const image = await loadImage(engine, { id: spec.id, home }, directory, signal);
   await untilOthersRemoved(engine, options);
   // Volumes of an earlier instance do not match the checkpoint.
@@ -35,10 +35,6 @@ export async function loadCheckpoint(engine: Engine, options: RestoreOptions): P
 /** Fills the sandbox's own volumes through a container that has not started yet. */
 export async function fillVolumes(engine: Engine, container: Docker.Container, options: RestoreOptions): Promise<void> {
   for (const volume of ownVolumes(options)) await restoreVolume(engine, container, volume, options);
-}
-
-async function requireVolumeArchives(options: RestoreOptions): Promise<void> {
-  for (const volume of ownVolumes(options)) await requireArchive(volume, options.directory);
 }
 
 function ownVolumes({ spec, home }: RestoreOptions): readonly SandboxVolume[] {

@@ -3,7 +3,6 @@ import type Docker from "dockerode";
 import { label, sandboxLabels } from "../engine/labels.ts";
 import type { EngineImage } from "../image/image.ts";
 import { AGENT_PROGRAM } from "../storage/agent-volume.ts";
-import type { EngineMount } from "../storage/mounts.ts";
 import { openDirArguments } from "../storage/volumes.ts";
 import { containerName } from "./inspect-container.ts";
 import { networkOf } from "./network.ts";
@@ -33,7 +32,7 @@ const DEFAULT_USER = "user";
 export interface ContainerConfigOptions {
   readonly spec: InstanceSpec;
   readonly image: EngineImage;
-  readonly mounts: readonly EngineMount[];
+  readonly mounts: readonly Docker.MountSettings[];
   readonly home: string;
   readonly runtime: string | undefined;
   /** The agent's --channel argument. */

@@ -5,7 +5,6 @@ import { label } from "../engine/labels.ts";
 /** A sandbox's container in the engine's list. */
 export interface ListedContainer {
   readonly id: SandboxId;
-  readonly containerId: string;
   readonly createdAt: Date;
   readonly isRunning: boolean;
 }
@@ -21,10 +20,10 @@ export async function listContainers(
   const filters = { label: [label.sandbox, `${label.home}=${home}`] };
   const options = { all: true, filters, ...(signal === undefined ? {} : { abortSignal: signal }) };
   const found = await engine.call("list containers", (docker) => docker.listContainers(options));
-  const listed = found.flatMap(({ Id, Labels, State, Created }) => {
+  const listed = found.flatMap(({ Labels, State, Created }) => {
     const id = Labels[label.sandbox] ?? "";
     if (!isSandboxId(id)) return [];
-    return [{ id, containerId: Id, createdAt: new Date(Created * 1000), isRunning: RUNNING.has(State) }];
+    return [{ id, createdAt: new Date(Created * 1000), isRunning: RUNNING.has(State) }];
   });
   return new Map(listed.map((container) => [container.id, container]));
 }

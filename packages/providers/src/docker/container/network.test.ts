@@ -53,26 +53,21 @@ describe("the network of a sandbox", () => {
     expect(await container.wait()).toMatchObject({ StatusCode: 0 });
   });
 
-  it("is rejected when it is not allowed, with a list of the allowed ones", async () => {
-    const spec = containerSpec({ network: "office" });
-    expect(await rejection(requireNetwork(engine, spec, { networks: ["bridge"] }))).toMatchObject({
+  const allowed = ["none", "bridge"];
+  it.each([
+    [
+      "is rejected when it is not allowed, with a list of the allowed ones",
+      "office",
+      ["bridge"],
+      "network_not_allowed",
+    ],
+    ["is never the host's network, even if the settings allow it", "host", ["host", "bridge"], "network_not_allowed"],
+    ["is rejected when it does not exist on the engine", "office", ["office"], "no_such_network"],
+  ])("%s", async (_, network, networks, reason) => {
+    expect(await rejection(requireNetwork(engine, containerSpec({ network }), { networks }))).toMatchObject({
       code: "invalid_argument",
-      reason: "network_not_allowed",
-      details: { network: "office", allowed: ["none", "bridge"] },
-    });
-  });
-
-  it("is never the host's network, even if the settings allow it", async () => {
-    const spec = containerSpec({ network: "host" });
-    const error = await rejection(requireNetwork(engine, spec, { networks: ["host", "bridge"] }));
-    expect(error).toMatchObject({ reason: "network_not_allowed", details: { allowed: ["none", "bridge"] } });
-  });
-
-  it("is rejected when it does not exist on the engine", async () => {
-    const spec = containerSpec({ network: "office" });
-    expect(await rejection(requireNetwork(engine, spec, { networks: ["office"] }))).toMatchObject({
-      code: "invalid_argument",
-      reason: "no_such_network",
+      reason,
+      details: reason === "no_such_network" ? { network } : { network, allowed },
     });
   });
 });

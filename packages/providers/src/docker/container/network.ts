@@ -21,24 +21,19 @@ export async function requireNetwork(engine: Engine, spec: InstanceSpec, { netwo
   const network = networkOf(spec);
   if (network === NO_NETWORK) return;
   const allowed = [NO_NETWORK, ...networks.filter((name) => name !== HOST_NETWORK)];
-  if (!allowed.includes(network)) throw notAllowed(spec, network, allowed);
+  if (!allowed.includes(network)) {
+    throw new SandboxError("network_not_allowed", {
+      message: `sandbox ${spec.id} may not join network ${network}; allowed: ${allowed.join(", ")}`,
+      hint: "use an allowed network, or allow this one with the networks option of the docker provider",
+      details: { network, allowed },
+    });
+  }
   // Podman accepts this name for its default network, which has another name.
   if (engine.info.isPodman && network === "bridge") return;
   const found = await engine.find(`find network ${network}`, (docker) => docker.getNetwork(network).inspect());
-  if (found === undefined) throw unknownNetwork(spec, network);
-}
-
-function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly string[]): SandboxError {
-  return new SandboxError("network_not_allowed", {
-    message: `sandbox ${id} may not join network ${network}; allowed: ${allowed.join(", ")}`,
-    hint: "use an allowed network, or allow this one with the networks option of the docker provider",
-    details: { network, allowed },
-  });
-}
-
-function unknownNetwork({ id }: InstanceSpec, network: string): SandboxError {
-  return new SandboxError("no_such_network", {
-    message: `sandbox ${id} cannot join network ${network}: it does not exist on the engine`,
+  if (found !== undefined) return;
+  throw new SandboxError("no_such_network", {
+    message: `sandbox ${spec.id} cannot join network ${network}: it does not exist on the engine`,
     hint: `create it with \`docker network create ${network}\`, or use another`,
     details: { network },
   });

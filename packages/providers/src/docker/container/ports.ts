@@ -1,27 +1,17 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import type Docker from "dockerode";
 import { NO_NETWORK, networkOf } from "./network.ts";
 
 /** Publishes ports only to programs on the engine's machine. */
 const LOOPBACK = "127.0.0.1";
 
-interface PortBinding {
-  HostIp: string;
-  HostPort: string;
-}
-
-/** Published ports in the engine's format. */
-export interface PublishedPorts {
-  readonly ExposedPorts: Record<string, Record<string, never>>;
-  readonly PortBindings: Record<string, PortBinding[]>;
-}
-
 /** The part of a container's inspection that holds its ports. */
 export interface PortsInspect {
-  readonly NetworkSettings: { readonly Ports?: Readonly<Record<string, readonly PortBinding[] | null>> | null };
+  readonly NetworkSettings: { readonly Ports?: Readonly<Record<string, readonly Docker.PortBinding[] | null>> | null };
 }
 
 /** Publishes each port at a host port of the engine's choice; requires a network. */
-export function publishedPorts(spec: InstanceSpec): PublishedPorts {
+export function publishedPorts(spec: InstanceSpec) {
   const ports = spec.container?.ports ?? [];
   if (ports.length > 0 && networkOf(spec) === NO_NETWORK) {
     throw new SandboxError("ports_need_network", {

@@ -29,29 +29,23 @@ const KINDS: Readonly<Record<number, Kind>> = {
   },
   406: { reason: "engine_refused", hint: LOOK },
   409: { reason: "engine_conflict", hint: "another client is changing the same object; try again" },
-  503: { reason: "engine_failed", hint: LOOK },
 };
 const FAILED: Kind = { reason: "engine_failed", hint: LOOK };
 
 /** Converts an error of an engine call. `doing` completes "could not …", such as "remove container abc". */
 export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
-  const { name, code = "", statusCode, message } = describe(thrown);
+  const { name, code, statusCode, message } = describe(thrown);
   if (name === "AbortError" || name === "TimeoutError" || code === "ABORT_ERR") {
     // The abort may carry its own error.
     if (thrown instanceof Error && thrown.cause instanceof SandboxError) return thrown.cause;
     return new SandboxError("aborted", { message: `could not ${doing}: aborted`, cause: thrown });
   }
   const engine = endpoint === undefined ? "the engine" : `the engine at ${endpoint.url.href} (${endpoint.origin})`;
-  if (statusCode !== undefined) {
-    const kind = KINDS[statusCode] ?? FAILED;
-    const details = { statusCode };
-    return new SandboxError(kind.reason, {
-      hint: kind.hint,
-      message: `could not ${doing}: ${message}`,
-      details,
-      cause: thrown,
-    });
+  if (statusCode !== undefined || code === "") {
+    const { reason, hint } = KINDS[statusCode ?? 500] ?? FAILED;
+    const details = statusCode === undefined ? {} : { statusCode };
+    return new SandboxError(reason, { hint, message: `could not ${doing}: ${message}`, details, cause: thrown });
   }
   if (NOT_ALLOWED.has(code)) {
     return new SandboxError("engine_denied", {
@@ -67,12 +61,6 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
       cause: thrown,
     });
   }
-  if (code === "")
-    return new SandboxError(FAILED.reason, {
-      hint: FAILED.hint,
-      message: `could not ${doing}: ${message}`,
-      cause: thrown,
-    });
   return new SandboxError("engine_unreachable", {
     message: `could not ${doing}: no connection to ${engine}: ${message}`,
     hint: "check that DOCKER_HOST and its certificates match the engine",
@@ -80,25 +68,15 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
   });
 }
 
-interface Description {
-  readonly name: string;
-  readonly code: string | undefined;
-  readonly statusCode: number | undefined;
-  readonly message: string;
-}
-
 /** The client library puts the engine's status and message on a plain Error. */
-function describe(thrown: unknown): Description {
+function describe(thrown: unknown) {
   const error = (typeof thrown === "object" && thrown !== null ? thrown : { message: String(thrown) }) as {
-    readonly name?: unknown;
-    readonly code?: unknown;
-    readonly statusCode?: unknown;
-    readonly message?: unknown;
+    readonly [field in "name" | "code" | "statusCode" | "message"]?: unknown;
   };
   const message = String(error.message ?? "").replace(/^\(HTTP code \d+\)[^-]*- /, "");
   return {
-    name: String(error.name ?? ""),
-    code: typeof error.code === "string" ? error.code : undefined,
+    name: error.name,
+    code: typeof error.code === "string" ? error.code : "",
     statusCode: typeof error.statusCode === "number" ? error.statusCode : undefined,
     message: message.trim().slice(0, MAX_MESSAGE_CHARACTERS),
   };

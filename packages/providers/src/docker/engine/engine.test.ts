@@ -4,9 +4,8 @@ import { createServer as createSocketServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { shared, sharedDirectory } from "../../host/testing/shared.ts";
-import { connectTo } from "../testing/connect.ts";
+import { connectTo, startSleeper } from "../testing/connect.ts";
 import { startDockerd } from "../testing/dockerd.ts";
-import { importTestImage } from "../testing/test-image.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Engine } from "./engine.ts";
 
@@ -43,7 +42,6 @@ describe("an engine", () => {
       runtimes: expect.arrayContaining(["runc"]),
       defaultRuntime: "runc",
       isLiveRestore: false,
-      securityOptions: expect.arrayContaining([expect.stringContaining("seccomp")]),
       cgroupVersion: expect.stringMatching(/^[12]$/),
     });
   });
@@ -118,13 +116,7 @@ describe("an engine", () => {
 
   it("that dies in the middle of a response fails the call", async () => {
     using engine = await connectTo(dockerd);
-    const image = await importTestImage(engine, { variant: "tiny" });
-    const container = await engine.docker.createContainer({
-      Image: image,
-      Cmd: ["sleep", "600"],
-      StopSignal: "SIGKILL",
-    });
-    await container.start();
+    const container = await startSleeper(engine);
     const waiting = engine.call(`wait for container ${container.id}`, () => container.wait());
     const failed = expect(waiting).rejects.toMatchObject({ code: "unavailable", reason: "engine_unreachable" });
     // The engine has sent the headers, and sends the body when the container ends.

@@ -24,7 +24,6 @@ export interface EngineInfo {
   readonly defaultRuntime: string;
   /** Containers keep running during a restart of the engine. */
   readonly isLiveRestore: boolean;
-  readonly securityOptions: readonly string[];
   readonly cgroupVersion: string;
 }
 
@@ -80,6 +79,15 @@ export class Engine implements Disposable {
     });
   }
 
+  /** Sends a request that the client library has no method for. */
+  async dial(doing: string, request: Parameters<Docker["modem"]["dial"]>[0]): Promise<unknown> {
+    return await this.call(doing, ({ modem }) => {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
+      return promise;
+    });
+  }
+
   /** Closes idle connections. */
   [Symbol.dispose](): void {
     (this.docker.modem as { readonly agent?: { destroy(): void } }).agent?.destroy();
@@ -112,25 +120,17 @@ interface Introduction {
   info(options: { readonly abortSignal: AbortSignal }): Promise<InfoAnswer>;
 }
 
-interface VersionAnswer {
-  readonly Version?: string;
-  readonly ApiVersion?: string;
-  readonly MinAPIVersion?: string;
-  readonly Arch?: string;
-  readonly Os?: string;
-  readonly Components?: readonly { readonly Name?: string }[];
-}
+type VersionAnswer = Partial<Docker.DockerVersion>;
 
 interface InfoAnswer {
   readonly Runtimes?: Readonly<Record<string, unknown>>;
   readonly DefaultRuntime?: string;
   readonly LiveRestoreEnabled?: boolean;
-  readonly SecurityOptions?: readonly string[];
   readonly CgroupVersion?: string;
 }
 
 function engineInfo(apiVersion: string, version: VersionAnswer, info: InfoAnswer): EngineInfo {
-  const isPodman = version.Components?.some((component) => component.Name?.startsWith("Podman") === true) ?? false;
+  const isPodman = version.Components?.some((component) => component.Name?.startsWith("Podman")) ?? false;
   const defaultRuntime = info.DefaultRuntime ?? "runc";
   return {
     serverVersion: version.Version ?? "unknown",
@@ -142,7 +142,6 @@ function engineInfo(apiVersion: string, version: VersionAnswer, info: InfoAnswer
     runtimes: isPodman ? [defaultRuntime] : Object.keys(info.Runtimes ?? {}),
     defaultRuntime,
     isLiveRestore: info.LiveRestoreEnabled ?? false,
-    securityOptions: info.SecurityOptions ?? [],
     cgroupVersion: info.CgroupVersion ?? "1",
   };
 }

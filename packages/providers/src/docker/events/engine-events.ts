@@ -102,11 +102,6 @@ export class EngineEvents {
   #informed(listener: EngineEventsListener): EngineEventsListener {
     const { engine, home } = this.#options;
     let held: EngineEvent[] | undefined = [];
-    const release = () => {
-      const events = held ?? [];
-      held = undefined;
-      for (const event of events) listener.happened(event);
-    };
     const joined: EngineEventsListener = {
       began: (present, context) => {
         held = undefined;
@@ -117,8 +112,9 @@ export class EngineEvents {
     listContainers(engine, home).then(
       (present) => {
         if (held === undefined || !this.#listeners.has(joined)) return;
-        listener.began(present, { wasEngineAway: false });
-        release();
+        const events = held;
+        joined.began(present, { wasEngineAway: false });
+        for (const event of events) listener.happened(event);
       },
       // If the engine fails here, the next `began` follows when it is back.
       () => {},

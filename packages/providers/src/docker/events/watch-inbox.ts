@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { EngineEvent } from "./engine-event.ts";
 import type { EngineEventsListener, PresentContainers } from "./engine-events.ts";
 
@@ -10,7 +11,7 @@ export type WatchItem = EngineEvent | { readonly present: PresentContainers } | 
 export class WatchInbox implements EngineEventsListener {
   readonly #signal: AbortSignal;
   #items: WatchItem[] = [];
-  #wake: (() => void) | undefined;
+  #arrival = Promise.withResolvers<void>();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -18,30 +19,22 @@ export class WatchInbox implements EngineEventsListener {
 
   began(present: PresentContainers): void {
     this.#items = [{ present }];
-    this.#wake?.();
+    this.#arrival.resolve();
   }
 
   happened(event: EngineEvent): void {
     if (this.#items.length >= MAX_WAITING) this.#items = [{ isOverflow: true }];
     this.#items.push(event);
-    this.#wake?.();
+    this.#arrival.resolve();
   }
 
   /** Resolves to undefined after an abort. */
   async next(): Promise<WatchItem | undefined> {
-    while (this.#items.length === 0 && !this.#signal.aborted) await this.#arrival();
+    while (this.#items.length === 0 && !this.#signal.aborted) {
+      this.#arrival = Promise.withResolvers();
+      // The loop ends after an abort.
+      await unlessAborted(() => this.#arrival.promise, this.#signal).catch(() => {});
+    }
     return this.#signal.aborted ? undefined : this.#items.shift();
-  }
-
-  #arrival(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        this.#signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const onAbort = () => this.#wake?.();
-      this.#signal.addEventListener("abort", onAbort, { once: true });
-    });
   }
 }

@@ -8,19 +8,6 @@ import { Watch } from "../testing/watch.ts";
 const fixture = await shared(createDockerFixture());
 
 describe("a watch of containers", () => {
-  it("begins with the current containers, and then reports every change", async () => {
-    await using before = await fixture.create();
-    await using watch = new Watch(fixture);
-    expect(await watch.next()).toMatchObject({ id: before.id, kind: "running", isReplay: true });
-    const sandbox = await fixture.create();
-    await crashContainer(sandbox.id, fixture);
-    await sandbox.closed;
-    await sandbox.destroy();
-    expect(await watch.kinds(sandbox.id, "removed")).toEqual(["created", "running", "failed", "removed"]);
-    expect(watch.seen.find(({ kind }) => kind === "failed")?.exit).toEqual({ exitCode: 137, isOutOfMemory: false });
-    expect(watch.seen.slice(1).every(({ isReplay }) => !isReplay)).toBe(true);
-  });
-
   it("replays a container that has ended, with its exit code", async () => {
     await using sandbox = await fixture.create();
     await crashContainer(sandbox.id, fixture);

@@ -9,11 +9,9 @@ export interface EngineImage {
   readonly reference: string;
   /** The user of its programs: a name, `UID:GID`, or empty for root. */
   readonly user: string;
-  readonly workingDir: string;
   /** amd64, arm64, … */
   readonly architecture: string;
   readonly os: string;
-  readonly repoDigests: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -33,10 +31,8 @@ export async function resolveImage(
     id: found.Id,
     reference,
     user: found.Config?.User ?? "",
-    workingDir: found.Config?.WorkingDir ?? "",
     architecture: found.Architecture,
     os: found.Os,
-    repoDigests: found.RepoDigests ?? [],
     labels: found.Config?.Labels ?? {},
   };
 }

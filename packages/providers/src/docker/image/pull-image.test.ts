@@ -32,7 +32,7 @@ function pull(reference: string, policy: "missing" | "always" | "never" = "missi
 describe("pulling an image", () => {
   it("reports the progress of each layer in bytes, and returns the image", async () => {
     const name = `${registry.address}/team/app:1`;
-    await pushTestImage(engine, name, { user: "user", workingDir: "/srv" });
+    await pushTestImage(engine, name, { user: "user" });
     const progress: PullProgress[] = [];
     const image = await pullImage(engine, name, {
       policy: "missing",
@@ -43,11 +43,9 @@ describe("pulling an image", () => {
       id: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       reference: name,
       user: "user",
-      workingDir: "/srv",
       architecture: engine.info.architecture,
       os: "linux",
       labels: {},
-      repoDigests: [expect.stringMatching(/\/team\/app@sha256:[0-9a-f]{64}$/)],
     });
     expect(new Set(progress.map((step) => step.layer)).size).toBe(1);
     expect(progress.map((step) => step.status)).toEqual(
@@ -71,9 +69,10 @@ describe("pulling an image", () => {
   it("pulls by digest", async () => {
     const name = `${registry.address}/team/digest`;
     await pushTestImage(engine, `${name}:latest`, { variant: "tiny", label: "digest" });
-    const { id, repoDigests } = await pull(name);
+    const { id } = await pull(name);
+    const [digest] = (await engine.docker.getImage(name).inspect()).RepoDigests;
     await engine.docker.getImage(name).remove({ force: true });
-    expect(await pull(String(repoDigests[0]))).toMatchObject({ id });
+    expect(await pull(String(digest))).toMatchObject({ id });
   });
 
   it("follows the policy", async () => {

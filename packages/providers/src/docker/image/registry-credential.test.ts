@@ -10,6 +10,8 @@ afterEach(() => void vi.unstubAllEnvs());
 
 const login = (name: string, password: string) => Buffer.from(`${name}:${password}`).toString("base64");
 
+const credential = (registry = "registry.example") => registryCredential(registry, directory);
+
 async function configure(config: object): Promise<void> {
   await writeFile(join(directory, "config.json"), JSON.stringify(config));
 }
@@ -23,22 +25,22 @@ async function addHelper(name: string, script: string): Promise<void> {
 
 describe("the credential for a registry", () => {
   it("is undefined without a login", async () => {
-    expect(await registryCredential("registry.example", directory)).toBeUndefined();
+    expect(await credential()).toBeUndefined();
     await configure({ auths: { "other.example": { auth: login("me", "x") }, "registry.example": {} } });
-    expect(await registryCredential("registry.example", directory)).toBeUndefined();
+    expect(await credential()).toBeUndefined();
   });
 
   it("is what docker login stored, under any form of the registry's name", async () => {
     const expected = { username: "me", password: "a:b", serveraddress: "registry.example:5000" };
     for (const key of ["registry.example:5000", "https://registry.example:5000/v1/", "http://registry.example:5000"]) {
       await configure({ auths: { [key]: { auth: login("me", "a:b") } } });
-      expect(await registryCredential("registry.example:5000", directory)).toEqual(expected);
+      expect(await credential("registry.example:5000")).toEqual(expected);
     }
   });
 
   it("of Docker Hub is found under its old address", async () => {
     await configure({ auths: { "https://index.docker.io/v1/": { auth: login("me", "x"), identitytoken: "t" } } });
-    expect(await registryCredential("docker.io", directory)).toEqual({
+    expect(await credential("docker.io")).toEqual({
       username: "me",
       password: "x",
       identitytoken: "t",
@@ -49,17 +51,17 @@ describe("the credential for a registry", () => {
   it("comes from the credential helper", async () => {
     await addHelper("test", 'read -r registry; echo "{\\"Username\\":\\"me\\",\\"Secret\\":\\"for $registry\\"}"');
     await configure({ credHelpers: { "registry.example": "test" } });
-    expect(await registryCredential("registry.example", directory)).toMatchObject({
+    expect(await credential()).toMatchObject({
       username: "me",
       password: "for registry.example",
     });
-    expect(await registryCredential("other.example", directory)).toBeUndefined();
+    expect(await credential("other.example")).toBeUndefined();
   });
 
   it("may be a token", async () => {
     await addHelper("test", 'echo "{\\"Username\\":\\"<token>\\",\\"Secret\\":\\"abc\\"}"');
     await configure({ credsStore: "test" });
-    expect(await registryCredential("registry.example", directory)).toMatchObject({
+    expect(await credential()).toMatchObject({
       identitytoken: "abc",
       password: "",
     });
@@ -68,9 +70,9 @@ describe("the credential for a registry", () => {
   it("is undefined if the helper has none, and an error if the helper is missing", async () => {
     await addHelper("empty", "echo credentials not found in native keychain; exit 1");
     await configure({ credsStore: "empty" });
-    expect(await registryCredential("registry.example", directory)).toBeUndefined();
+    expect(await credential()).toBeUndefined();
     await configure({ credsStore: "gone" });
-    await expect(registryCredential("registry.example", directory)).rejects.toMatchObject({
+    await expect(credential()).rejects.toMatchObject({
       reason: "credential_helper",
       message: expect.stringContaining("docker-credential-gone"),
     });
@@ -78,6 +80,6 @@ describe("the credential for a registry", () => {
 
   it("is not guessed if Docker's settings are unreadable", async () => {
     await writeFile(join(directory, "config.json"), "{");
-    await expect(registryCredential("registry.example", directory)).rejects.toMatchObject({ reason: "docker_config" });
+    await expect(credential()).rejects.toMatchObject({ reason: "docker_config" });
   });
 });

@@ -5,7 +5,7 @@ import type Docker from "dockerode";
 import { pack } from "tar-stream";
 import type { Engine } from "../engine/engine.ts";
 import { label } from "../engine/labels.ts";
-import { AGENT_PATH } from "./mounts.ts";
+import { AGENT_PATH, agentMount } from "./mounts.ts";
 
 /** The agent's path in a container. */
 export const AGENT_PROGRAM = `${AGENT_PATH}/agent`;
@@ -70,17 +70,7 @@ export class AgentVolume {
         Cmd: [],
         Labels: { [label.managed]: "true", [label.home]: home },
         NetworkDisabled: true,
-        HostConfig: {
-          NetworkMode: "none",
-          Mounts: [
-            {
-              Type: "volume",
-              Source: volume,
-              Target: AGENT_PATH,
-              VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: "local", Options: {} } },
-            },
-          ],
-        },
+        HostConfig: { NetworkMode: "none", Mounts: [agentMount(volume, { isReadOnly: false })] },
       }),
     );
     try {

@@ -38,9 +38,11 @@ export async function clearCache(engine: Engine, cache: CacheName, home: string)
   const name = cacheVolumeName(cache);
   try {
     await engine.call(`clear ${shown(cache)}`, (docker) => docker.getVolume(name).remove());
-  } catch (error) {
-    const users = (await findUsers(engine, home)).get(name);
-    throw users === undefined ? error : inUse(cache, users, error);
+  } catch (cause) {
+    const usedBy = (await findUsers(engine, home)).get(name);
+    if (usedBy === undefined) throw cause;
+    const message = `${shown(cache)} cannot be cleared: sandboxes use it: ${usedBy.join(", ")}`;
+    throw new SandboxError("cache_in_use", { message, details: { usedBy }, cause });
   }
 }
 
@@ -48,11 +50,9 @@ export async function clearCache(engine: Engine, cache: CacheName, home: string)
 async function findSizes(engine: Engine): Promise<ReadonlyMap<string, number>> {
   const query = { type: "volume" };
   const request = { path: "/system/df?", method: "GET", statusCodes: { 200: true }, options: query };
-  const usage = await engine.call("get the sizes of caches", async ({ modem }) => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
-    return (await promise) as { readonly Volumes?: readonly VolumeUsage[] | null };
-  });
+  const usage = (await engine.dial("get the sizes of caches", request)) as {
+    readonly Volumes?: readonly VolumeUsage[] | null;
+  };
   // An unknown size is -1.
   return new Map((usage.Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
 }
@@ -80,7 +80,12 @@ async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<stri
 async function requireOwn(engine: Engine, cache: CacheName, home: string): Promise<void> {
   const name = cacheVolumeName(cache);
   const volume = await engine.find(`find ${shown(cache)}`, (docker) => docker.getVolume(name).inspect());
-  if (volume === undefined) throw noSuchCache(cache);
+  if (volume === undefined) {
+    throw new SandboxError("no_such_cache", {
+      message: `${shown(cache)} does not exist`,
+      hint: "list the caches; the first sandbox that uses a cache creates it",
+    });
+  }
   const expected = Object.entries(cacheLabels(cache, home));
   if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
   throw new SandboxError("cache_of_another_home", {
@@ -92,21 +97,6 @@ async function requireOwn(engine: Engine, cache: CacheName, home: string): Promi
 
 function shown({ project, name }: CacheName): string {
   return `cache ${name} of project ${project}`;
-}
-
-function noSuchCache(cache: CacheName): SandboxError {
-  return new SandboxError("no_such_cache", {
-    message: `${shown(cache)} does not exist`,
-    hint: "list the caches; the first sandbox that uses a cache creates it",
-  });
-}
-
-function inUse(cache: CacheName, users: readonly SandboxId[], cause: unknown): SandboxError {
-  return new SandboxError("cache_in_use", {
-    message: `${shown(cache)} cannot be cleared: sandboxes use it: ${users.join(", ")}`,
-    details: { usedBy: users },
-    cause,
-  });
 }
 
 function compare(a: string, b: string): number {

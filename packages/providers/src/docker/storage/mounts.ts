@@ -1,4 +1,5 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import type Docker from "dockerode";
 import { isWithin, type PathPolicy, requireAllowedPath } from "./binds.ts";
 import { type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
 
@@ -11,20 +12,6 @@ const RESERVED = [AGENT_PATH, "/proc", "/sys", "/dev", "/var/lib/sandpiper"];
 /** In memory in a container with a read-only root. */
 const IN_MEMORY = ["/tmp", "/run"];
 
-/** A mount in the engine's format. */
-export interface EngineMount {
-  readonly Type: "volume" | "bind";
-  readonly Source: string;
-  readonly Target: string;
-  readonly ReadOnly: boolean;
-  readonly VolumeOptions?: {
-    readonly NoCopy: boolean;
-    Labels: Record<string, string>;
-    DriverConfig: { Name: string; Options: Record<string, string> };
-  };
-  readonly BindOptions?: { readonly Propagation: "rprivate"; readonly NonRecursive: boolean };
-}
-
 export interface MountsOptions {
   /** The name of the agent's volume. */
   readonly agentVolume: string;
@@ -36,7 +23,7 @@ export interface MountsOptions {
 export async function mountsOf(
   spec: InstanceSpec,
   { agentVolume, home, paths }: MountsOptions,
-): Promise<readonly EngineMount[]> {
+): Promise<readonly Docker.MountSettings[]> {
   const { binds = [], workspace } = spec.container ?? {};
   const volumes = volumesOf(spec, home);
   const bindings = [
@@ -49,16 +36,16 @@ export async function mountsOf(
   const bound = bindings.map(async ({ source, target, isReadOnly }) =>
     bindMount(await requireAllowedPath(source, paths), target, isReadOnly),
   );
-  return [agentMount(agentVolume), ...volumes.map(volumeMount), ...(await Promise.all(bound))];
+  return [agentMount(agentVolume, { isReadOnly: true }), ...volumes.map(volumeMount), ...(await Promise.all(bound))];
 }
 
-function agentMount(volume: string): EngineMount {
-  // NoCopy: otherwise a file of the image could become the agent of all sandboxes.
+/** NoCopy: otherwise a file of the image could become the agent of all sandboxes. */
+export function agentMount(volume: string, { isReadOnly }: { readonly isReadOnly: boolean }): Docker.MountSettings {
   const VolumeOptions = { NoCopy: true, Labels: {}, DriverConfig: { Name: "local", Options: {} } };
-  return { Type: "volume", Source: volume, Target: AGENT_PATH, ReadOnly: true, VolumeOptions };
+  return { Type: "volume", Source: volume, Target: AGENT_PATH, ReadOnly: isReadOnly, VolumeOptions };
 }
 
-function volumeMount({ name, target, labels, isShared }: SandboxVolume): EngineMount {
+function volumeMount({ name, target, labels, isShared }: SandboxVolume): Docker.MountSettings {
   return {
     Type: "volume",
     Source: name,
@@ -74,7 +61,7 @@ function volumeMount({ name, target, labels, isShared }: SandboxVolume): EngineM
   };
 }
 
-function bindMount(source: string, target: string, isReadOnly: boolean): EngineMount {
+function bindMount(source: string, target: string, isReadOnly: boolean): Docker.MountSettings {
   // Before Docker 25, mounts below a read-only bind stay writable, so they are left out.
   const BindOptions = { Propagation: "rprivate" as const, NonRecursive: isReadOnly };
   return { Type: "bind", Source: source, Target: target, ReadOnly: isReadOnly, BindOptions };

@@ -10,19 +10,7 @@ const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-node
 export async function makeCertificates(directory: string, address: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   const openssl = (...args: readonly string[]) => run("openssl", args, { cwd: directory });
-  await openssl(
-    "req",
-    "-x509",
-    ...KEY,
-    "-keyout",
-    "ca-key.pem",
-    "-out",
-    "ca.pem",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=test-ca",
-  );
+  await openssl(..."req -x509 -keyout ca-key.pem -out ca.pem -days 2 -subj /CN=test-ca".split(" "), ...KEY);
   const sign = async (name: string, [cert, key]: readonly [string, string], extensions: string) => {
     const request = `${name}.csr`;
     await openssl("req", ...KEY, "-keyout", key, "-out", request, "-subj", `/CN=${name}`);

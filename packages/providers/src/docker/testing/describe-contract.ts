@@ -2,12 +2,11 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EngineFixture } from "./engine-fixture.ts";
-import { startHostProgram } from "./start-host-program.ts";
+import type { EngineFixture } from "./fixture.ts";
 import { crashContainer, settleTraces, tracesOf } from "./traces.ts";
 
-export function describeContract(title: string, fixture: () => EngineFixture): void {
-  describeProvider(title, () => fixture().provider, {
+export function describeContract(title: string, fixture: EngineFixture): void {
+  describeProvider(title, () => fixture.provider, {
     framework: { describe, it, beforeAll, afterAll, expect },
     capabilities: {
       isolation: "container",
@@ -17,14 +16,14 @@ export function describeContract(title: string, fixture: () => EngineFixture): v
       supportsUsers: true,
       supportsContainers: true,
     },
-    crash: (_provider, id) => crashContainer(id, fixture()),
-    leftovers: (_provider, id) => tracesOf(id, fixture()),
-    makeDirectory: () => mkdtemp(join(fixture().stateDirectory, "checkpoint-")),
+    crash: (_provider, id) => crashContainer(id, fixture),
+    leftovers: (_provider, id) => tracesOf(id, fixture),
+    makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
     traces: [/^container /, /^volume sandpiper-data-/, /^entry /],
     programs: {
-      start: (options) => startHostProgram(fixture(), options),
-      next: () => fixture().newProvider(),
-      settle: (id) => settleTraces(() => tracesOf(id, fixture())),
+      start: (options) => fixture.startProgram(options),
+      next: () => fixture.newProvider(),
+      settle: (id) => settleTraces(() => tracesOf(id, fixture)),
     },
   });
 }

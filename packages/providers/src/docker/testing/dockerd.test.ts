@@ -4,39 +4,26 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
-import { connectTo } from "./connect.ts";
+import { connectTo, startSleeper } from "./connect.ts";
 import { type Dockerd, type DockerdOptions, startDockerd } from "./dockerd.ts";
-import { importTestImage } from "./test-image.ts";
+import { findProcesses } from "./processes.ts";
 
 /** Possible leftovers of a daemon: all contain its name. */
 async function tracesOf(directory: string): Promise<string[]> {
   const name = directory.slice(directory.lastIndexOf("/") + 1);
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => line.includes(name));
-  const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry));
-  const lines = await Promise.all(
-    pids.map(async (pid) => {
-      const texts = ["stat", "cmdline", "environ", "cgroup"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8"));
-      return `process ${pid} ${(await Promise.all(texts.map((text) => text.catch(() => "")))).join(" ")}`;
-    }),
-  );
+  const isLeft = (text: string) => text.includes(name) && !/\) Z /.test(text);
+  const processes = await findProcesses(["stat", "cmdline", "environ", "cgroup"], isLeft);
   const hierarchies = ["", ...(await readdir("/sys/fs/cgroup"))].map((entry) => `/sys/fs/cgroup/${entry}/${name}`);
   const paths = [directory, ...hierarchies].filter((path) => existsSync(path));
-  const processes = lines.filter((line) => line.includes(name) && !/\) Z /.test(line));
-  return [...mounts, ...processes, ...paths];
+  return [...mounts, ...processes.map((pid) => `process ${pid}`), ...paths];
 }
 
 async function withContainer(options: DockerdOptions, use: (dockerd: Dockerd, container: string) => Promise<void>) {
   const dockerd = await startDockerd(options);
   try {
     using engine = await connectTo(dockerd);
-    const image = await importTestImage(engine, { variant: "tiny" });
-    const container = await engine.docker.createContainer({
-      Image: image,
-      Cmd: ["sleep", "600"],
-      StopSignal: "SIGKILL",
-    });
-    await container.start();
-    await use(dockerd, container.id);
+    await use(dockerd, (await startSleeper(engine)).id);
   } finally {
     await dockerd[Symbol.asyncDispose]();
   }
@@ -67,12 +54,9 @@ describe("the tests' own Docker Engine", () => {
   it("is cleaned up by the next one when its test run was killed", async () => {
     const script = `
       const { startDockerd } = await import(${JSON.stringify(new URL("dockerd.ts", import.meta.url))});
-      const { connectTo } = await import(${JSON.stringify(new URL("connect.ts", import.meta.url))});
-      const { importTestImage } = await import(${JSON.stringify(new URL("test-image.ts", import.meta.url))});
+      const { connectTo, startSleeper } = await import(${JSON.stringify(new URL("connect.ts", import.meta.url))});
       const dockerd = await startDockerd({ liveRestore: true, bridge: true });
-      const engine = await connectTo(dockerd);
-      const Image = await importTestImage(engine, { variant: "tiny" });
-      await (await engine.docker.createContainer({ Image, Cmd: ["sleep", "600"] })).start();
+      await startSleeper(await connectTo(dockerd));
       console.log(dockerd.directory);
       setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", script], {
@@ -94,12 +78,7 @@ describe("the tests' own Docker Engine", () => {
       const { IPAM } = await engine.docker.getNetwork("bridge").inspect();
       expect(IPAM?.Config?.[0]?.Gateway).toBe(dockerd.bridgeAddress);
       await engine.docker.createNetwork({ Name: "another" });
-      const container = await engine.docker.createContainer({
-        Image: "sandpiper-test:latest",
-        Cmd: ["sleep", "600"],
-        HostConfig: { NetworkMode: "another" },
-      });
-      await container.start();
+      await startSleeper(engine, { NetworkMode: "another" });
       await expect.poll(() => bridges().length).toBeGreaterThan(before.length + 1);
     });
     expect(bridges().filter((name) => !before.includes(name))).toEqual([]);

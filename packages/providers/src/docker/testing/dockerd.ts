@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +10,7 @@ import { type Bridge, makeBridge } from "./bridge.ts";
 import { makeCertificates } from "./certificates.ts";
 import { eventually, untilAnswering } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
+import { sweepForgotten } from "./processes.ts";
 import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
 
 /** Of util-linux: runs a program that ends with its parent process. */
@@ -39,12 +40,10 @@ export interface Dockerd extends AsyncDisposable {
   /** The host's address in the bridge's network. */
   readonly bridgeAddress: string | undefined;
   readonly tls: DockerdTls | undefined;
-  readonly pid: number;
   /** Kills the daemon like a crash; its child processes stay. */
   kill(): Promise<void>;
   /** Restarts the daemon with its files, after an orderly stop if it still runs. */
   restart(): Promise<void>;
-  logTail(): Promise<string>;
 }
 
 export interface DockerdTls {
@@ -56,7 +55,7 @@ export interface DockerdTls {
 /** Starts a daemon and waits until it answers; the first call downloads it. It ends with this process, even after a kill. */
 export async function startDockerd(options: DockerdOptions = {}): Promise<Dockerd> {
   const docker = await provideDocker();
-  await sweepForgotten();
+  await sweepForgotten(PREFIX, sweepDockerd);
   const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
   const bridge = options.bridge === true ? await makeBridge() : undefined;
   if (bridge !== undefined) await writeFile(join(directory, BRIDGE_FILE), bridge.name);
@@ -89,9 +88,6 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
     directory,
     bridgeAddress: bridge?.address,
     tls,
-    get pid() {
-      return child.pid ?? 0;
-    },
     kill: async () => {
       await end(child, "SIGKILL");
       await untilContainerdEnded(directory);
@@ -100,19 +96,8 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
       await end(child, "SIGTERM");
       await start();
     },
-    logTail,
     [Symbol.asyncDispose]: dispose,
   };
-}
-
-/** Cleans up after killed test runs. */
-async function sweepForgotten(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
-  for (const name of names) {
-    const owner = /^\d+/.exec(name.slice(PREFIX.length))?.[0];
-    // Another test run may clean up at the same time.
-    if (owner !== undefined && !existsSync(`/proc/${owner}`)) await sweepDockerd(join(tmpdir(), name)).catch(() => {});
-  }
 }
 
 async function makeTls(directory: string): Promise<DockerdTls> {
@@ -143,18 +128,9 @@ function daemonArguments(directory: string, options: DockerdOptions, { bridge, t
 }
 
 function tlsArguments({ url, certificates }: DockerdTls): string[] {
-  const [cert, key] = [join(certificates, "server-cert.pem"), join(certificates, "server-key.pem")];
-  return [
-    "--host",
-    url,
-    "--tlsverify",
-    "--tlscacert",
-    join(certificates, "ca.pem"),
-    "--tlscert",
-    cert,
-    "--tlskey",
-    key,
-  ];
+  const files = { tlscacert: "ca.pem", tlscert: "server-cert.pem", tlskey: "server-key.pem" };
+  const options = Object.entries(files).map(([option, name]) => `--${option}=${join(certificates, name)}`);
+  return ["--host", url, "--tlsverify", ...options];
 }
 
 /** containerd ends shortly after its daemon; a new daemon that still finds it would not start another. */

@@ -1,15 +1,17 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
 import { cgroupsNamed } from "./cgroups.ts";
 import { connectTo } from "./connect.ts";
 import { startPodman } from "./podman.ts";
+import { findProcesses } from "./processes.ts";
 import { importTestImage } from "./test-image.ts";
 
 it("a test's own Podman leaves nothing, even with a paused container", async (context) => {
   const podman = await startPodman();
   const directory = dirname(new URL(podman.url).pathname);
+  const processes = () => findProcesses(["cmdline", "environ"], (text) => text.includes(directory));
   let cgroup = "";
   try {
     using engine = await connectTo(podman);
@@ -26,23 +28,12 @@ it("a test's own Podman leaves nothing, even with a paused container", async (co
     await container.pause();
     cgroup = `libpod_parent/libpod-${container.id}`;
     expect(await cgroupsNamed(cgroup)).not.toEqual([]);
-    expect(await processesOf(directory)).not.toEqual([]);
+    expect(await processes()).not.toEqual([]);
   } finally {
     await podman[Symbol.asyncDispose]();
   }
   expect(existsSync(directory)).toBe(false);
   expect(await cgroupsNamed(cgroup)).toEqual([]);
-  expect(await processesOf(directory)).toEqual([]);
+  expect(await processes()).toEqual([]);
   expect(await readFile("/proc/self/mounts", "utf8")).not.toContain(directory);
 });
-
-/** Processes with the directory in their arguments or environment. */
-async function processesOf(directory: string): Promise<string[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const read = (path: string) => readFile(path, "utf8").catch(() => "");
-  const found = pids.map(async (pid) => {
-    const texts = [await read(`/proc/${pid}/cmdline`), await read(`/proc/${pid}/environ`)];
-    return texts.some((text) => text.includes(directory)) ? [pid] : [];
-  });
-  return (await Promise.all(found)).flat();
-}

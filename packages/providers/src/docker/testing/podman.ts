@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
 import { untilAnswering } from "./eventually.ts";
-import { childrenOf, EVENTS_FILE, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
+import { sweepForgotten } from "./processes.ts";
+import { childrenOf, EVENTS_FILE, PODMAN_PREFIX, sweepPodman } from "./sweep-podman.ts";
 
 const execute = promisify(execFile);
 /** Of util-linux: runs a program that ends with its parent process. */
@@ -26,7 +27,7 @@ export interface Podman extends AsyncDisposable {
 /** Starts Podman and waits until it answers; the first call downloads it. It ends with this process, even after a kill. */
 export async function startPodman(): Promise<Podman> {
   const program = await providePodman();
-  await sweepForgottenPodmans();
+  await sweepForgotten(PODMAN_PREFIX, sweepPodman);
   const directory = await mkdtemp(join(tmpdir(), `${PODMAN_PREFIX}${process.pid}-`));
   const socket = join(directory, "podman.sock");
   const logPath = join(directory, "podman.log");
@@ -76,16 +77,7 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
       rm -f podman.sock
       ${podman} system service --time 0 "unix://$PWD/podman.sock" & wait $! || sleep 0.1
     done`;
-  const namespaces = [
-    "--mount",
-    "--propagation",
-    "private",
-    "--pid",
-    "--net",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-  ];
+  const namespaces = "--mount --propagation private --pid --net --fork --kill-child --mount-proc".split(" ");
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, "sh", "-c", script];
   await using log = await open(join(directory, "podman.log"), "a");
   return spawn(SETPRIV, args, {

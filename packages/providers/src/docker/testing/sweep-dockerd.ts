@@ -7,6 +7,7 @@ import { killAll } from "../../host/cgroup-files.ts";
 import { removeBridge } from "./bridge.ts";
 import { cgroupsNamed, cgroupTree, removeCgroup, thawCgroups } from "./cgroups.ts";
 import { eventually } from "./eventually.ts";
+import { findProcesses } from "./processes.ts";
 
 const run = promisify(execFile);
 /** The file with the name of the daemon's bridge. */
@@ -30,22 +31,12 @@ export async function sweepDockerd(directory: string): Promise<void> {
 
 async function endProcesses(directory: string): Promise<void> {
   await eventually(async () => {
-    const pids = [...(await helpers(directory)), ...(await contained(directory))];
+    // containerd, shims and proxies inherit the daemon's TMPDIR.
+    const isHelper = (environment: string) => environment.split("\0").includes(`TMPDIR=${directory}`);
+    const pids = [...(await findProcesses(["environ"], isHelper)), ...(await contained(directory))];
     killAll(pids);
     return pids.length === 0;
   }, `the processes of the dockerd in ${directory} did not end`);
-}
-
-/** containerd, shims and proxies, which inherit the daemon's TMPDIR. */
-async function helpers(directory: string): Promise<number[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(
-    pids.map(async (pid) => {
-      const variables = (await read(`/proc/${pid}/environ`)).split("\0");
-      return variables.includes(`TMPDIR=${directory}`) ? [Number(pid)] : [];
-    }),
-  );
-  return found.flat();
 }
 
 /** The processes in its containers. */

@@ -1,8 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { readdir, readFile, rm, rmdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { cgroupsNamed, removeCgroup, thawCgroups } from "./cgroups.ts";
 
@@ -24,16 +22,6 @@ export async function sweepPodman(directory: string, child?: ChildProcess): Prom
     await rmdir(cgroup).catch(() => undefined);
   }
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
-}
-
-/** Cleans up after killed test runs. */
-export async function sweepForgottenPodmans(): Promise<void> {
-  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PODMAN_PREFIX));
-  for (const name of names) {
-    const owner = /^\d+/.exec(name.slice(PODMAN_PREFIX.length))?.[0];
-    // Another test run may clean up at the same time.
-    if (owner !== undefined && !existsSync(`/proc/${owner}`)) await sweepPodman(join(tmpdir(), name)).catch(() => {});
-  }
 }
 
 export async function childrenOf(pid: number): Promise<number[]> {

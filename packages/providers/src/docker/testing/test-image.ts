@@ -13,7 +13,6 @@ export interface TestImageOptions {
   readonly user?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
-  readonly workingDir?: string;
   /** The architecture that it claims; the engine's by default. */
   readonly architecture?: string;
   /** Makes another image with the same content. */
@@ -54,7 +53,6 @@ function imageConfig(layer: Buffer, options: TestImageOptions): object {
       Env: Object.entries(env).map(([variable, value]) => `${variable}=${value}`),
       ...(options.user === undefined ? {} : { User: options.user }),
       ...(options.entrypoint === undefined ? {} : { Entrypoint: options.entrypoint }),
-      ...(options.workingDir === undefined ? {} : { WorkingDir: options.workingDir }),
       ...(options.label === undefined ? {} : { Labels: { test: options.label } }),
     },
     rootfs: { type: "layers", diff_ids: [`sha256:${sha256(layer)}`] },

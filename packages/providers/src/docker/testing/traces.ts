@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxId } from "@sandpiper/protocol";
 import { containerName } from "../container/inspect-container.ts";
-import type { EngineFixture } from "./engine-fixture.ts";
+import type { EngineFixture } from "./fixture.ts";
 
 /** Everything on the engine and in the state directory that has the id of a sandbox. */
 export async function tracesOf(id: SandboxId, { engine, stateDirectory }: EngineFixture): Promise<string[]> {
@@ -12,7 +12,7 @@ export async function tracesOf(id: SandboxId, { engine, stateDirectory }: Engine
   return [...all, ...entries.map((name) => `entry ${name}`)].filter((trace) => trace.includes(id));
 }
 
-/** Everything of Sandpiper on an engine, except the shared agent volume. */
+/** Everything of Sandpiper on an engine, except the shared agent volume; sorted, as engines list images in any order. */
 export async function tracesOfAll({ docker }: EngineFixture["engine"]): Promise<string[]> {
   const containers = await docker.listContainers({ all: true });
   const { Volumes } = await docker.listVolumes();
@@ -21,7 +21,7 @@ export async function tracesOfAll({ docker }: EngineFixture["engine"]): Promise<
     ...containers.map(({ Names, Labels }) => `container ${Names.join()} ${JSON.stringify(Labels)}`),
     ...Volumes.map(({ Name }) => `volume ${Name}`).filter((name) => !name.includes("sandpiper-agent-")),
     ...images.flatMap(({ RepoTags, Labels }) => [...(RepoTags ?? []), JSON.stringify(Labels)]),
-  ];
+  ].toSorted();
 }
 
 /** Kills a container from outside, like a fault. */

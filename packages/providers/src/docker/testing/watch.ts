@@ -1,6 +1,6 @@
 import type { ContainerEvent } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { EngineFixture } from "./engine-fixture.ts";
+import type { EngineFixture } from "./fixture.ts";
 
 /** Reads a watch, and keeps all events. */
 export class Watch implements AsyncDisposable {

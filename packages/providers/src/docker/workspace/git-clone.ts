@@ -18,11 +18,16 @@ export function cloneCommand(
   { git, ref }: { readonly git: string; readonly ref?: string | undefined },
   directory: string,
 ): CloneCommand {
-  const full = parseUrl(git);
+  const full = URL.parse(git);
+  // The message omits the text, which may contain a secret.
+  if (full === null) throw invalid("is invalid", "use a URL such as https://host/path.git");
   full.hash = "";
   const bare = new URL(full);
   const isHttp = full.protocol === "http:" || full.protocol === "https:";
-  if (!isHttp && full.password !== "") throw passwordNotUsed(full);
+  if (!isHttp && full.password !== "") {
+    const why = `has a password, which ${full.protocol}// does not support`;
+    throw invalid(why, "remove the password, or use https://");
+  }
   // In an ssh:// URL the user is not a secret.
   if (isHttp) bare.username = "";
   bare.password = "";
@@ -63,21 +68,6 @@ function decoded(text: string): string {
   }
 }
 
-function parseUrl(text: string): URL {
-  try {
-    return new URL(text);
-  } catch {
-    // The message omits the text, which may contain a secret.
-    throw new SandboxError("invalid_git_url", {
-      message: "the URL of the workspace's repository is invalid",
-      hint: "use a URL such as https://host/path.git",
-    });
-  }
-}
-
-function passwordNotUsed({ protocol }: URL): SandboxError {
-  return new SandboxError("invalid_git_url", {
-    message: `the URL of the workspace's repository has a password, which ${protocol}// does not support`,
-    hint: "remove the password, or use https://",
-  });
+function invalid(why: string, hint: string): SandboxError {
+  return new SandboxError("invalid_git_url", { message: `the URL of the workspace's repository ${why}`, hint });
 }

@@ -56,6 +56,13 @@ async function start(spec: InstanceSpec, image = withGit, program = "/.sandpiper
   return container.id;
 }
 
+/** Starts a container and clones the repository into its workspace. */
+async function clone(spec: InstanceSpec, image = withGit): Promise<string> {
+  const container = await start(spec, image);
+  await cloneWorkspace(engine, spec, { container, signal });
+  return container;
+}
+
 async function outputOf(container: string, ...argv: readonly string[]): Promise<string> {
   const { exitCode, output } = await runInContainer(engine, container, { argv, user: "1000:1000", env: {}, signal });
   expect(exitCode, output).toBe(0);
@@ -64,9 +71,7 @@ async function outputOf(container: string, ...argv: readonly string[]): Promise<
 
 describe("a workspace with a repository", () => {
   it("is cloned in the container for the default user", async () => {
-    const spec = containerSpec(repository(`${server.address}/open`));
-    const container = await start(spec);
-    await cloneWorkspace(engine, spec, { container, signal });
+    const container = await clone(containerSpec(repository(`${server.address}/open`)));
     expect(await outputOf(container, "cat", "/workspace/file")).toBe("second");
     expect(await outputOf(container, "stat", "--format", "%U", "/workspace", "/workspace/file")).toBe("user\nuser\n");
     // Git refuses a repository of another user.
@@ -74,28 +79,24 @@ describe("a workspace with a repository", () => {
   });
 
   it("is cloned at the given ref, even with a read-only root", async () => {
-    const spec = containerSpec({ ...repository(`${server.address}/open`, "v1"), isRootReadOnly: true });
-    const container = await start(spec);
-    await cloneWorkspace(engine, spec, { container, signal });
+    const container = await clone(
+      containerSpec({ ...repository(`${server.address}/open`, "v1"), isRootReadOnly: true }),
+    );
     expect(await outputOf(container, "cat", "/workspace/file")).toBe("first");
   });
 
   it("is kept unchanged in the next container", async () => {
     const spec = containerSpec(repository(`${server.address}/open`));
-    const first = await start(spec);
-    await cloneWorkspace(engine, spec, { container: first, signal });
+    const first = await clone(spec);
     await outputOf(first, "rm", "/workspace/file");
     await engine.docker.getContainer(first).remove({ force: true });
-    const second = await start(spec);
-    await cloneWorkspace(engine, spec, { container: second, signal });
+    const second = await clone(spec);
     expect(await outputOf(second, "git", "-C", "/workspace", "status", "--short")).toBe(" D file\n");
   });
 
   it("is cloned with credentials that neither the engine nor the clone shows", async () => {
     const since = Math.floor(Date.now() / 1000) - 1;
-    const spec = containerSpec(repository(`me:${secret}@${server.address}/private`));
-    const container = await start(spec);
-    await cloneWorkspace(engine, spec, { container, signal });
+    const container = await clone(containerSpec(repository(`me:${secret}@${server.address}/private`)));
     expect(await outputOf(container, "cat", "/workspace/file")).toBe("second");
     const remote = await outputOf(container, "git", "-C", "/workspace", "remote", "get-url", "origin");
     expect(remote).toBe(`http://${server.address}/private/repository.git\n`);
@@ -108,24 +109,17 @@ describe("a workspace with a repository", () => {
   });
 
   it("reports a failed clone with git's message and without credentials", async () => {
-    const spec = containerSpec(repository(`me:${secret}-wrong@${server.address}/private`));
-    const error = await rejection(cloneWorkspace(engine, spec, { container: await start(spec), signal }));
+    const error = await rejection(clone(containerSpec(repository(`me:${secret}-wrong@${server.address}/private`))));
     expect(error).toMatchObject({ code: "failed_precondition", reason: "workspace_clone_failed" });
     expect(error.message).toMatch(/Authentication failed/);
     expect(JSON.stringify(error) + error.message + error.stack).not.toContain(secret);
-    const unknown = containerSpec(repository(`${server.address}/open`, "nope"));
-    const message = (await rejection(cloneWorkspace(engine, unknown, { container: await start(unknown), signal })))
-      .message;
-    expect(message).toContain("Remote branch nope not found");
+    const unknown = await rejection(clone(containerSpec(repository(`${server.address}/open`, "nope"))));
+    expect(unknown.message).toContain("Remote branch nope not found");
   });
 
   it("is rejected if the image has no git", async () => {
-    const spec = containerSpec(repository(`${server.address}/open`));
-    const container = await start(spec, withoutGit);
-    expect(await rejection(cloneWorkspace(engine, spec, { container, signal }))).toMatchObject({
-      code: "failed_precondition",
-      reason: "no_git_in_image",
-    });
+    const cloning = clone(containerSpec(repository(`${server.address}/open`)), withoutGit);
+    expect(await rejection(cloning)).toMatchObject({ code: "failed_precondition", reason: "no_git_in_image" });
   });
 
   it("ends the wait at its timeout or at the caller's abort", async () => {

@@ -39,7 +39,7 @@ export async function cloneWorkspace(
   if (clone === undefined) return;
   const limit = AbortSignal.timeout(timeoutMs);
   try {
-    await cloneWhenOpen(engine, { clone, container, signal: AbortSignal.any([signal, limit]) });
+    await cloneWhenOpen(engine, clone, { container, signal: AbortSignal.any([signal, limit]) });
   } catch (error) {
     signal.throwIfAborted();
     if (limit.aborted) throw tookTooLong(clone, timeoutMs);
@@ -52,13 +52,7 @@ function cloneOf({ container }: InstanceSpec): CloneCommand | undefined {
   return workspace !== undefined && "git" in workspace ? cloneCommand(workspace, WORKSPACE_PATH) : undefined;
 }
 
-interface CloneWork {
-  readonly clone: CloneCommand;
-  readonly container: string;
-  readonly signal: AbortSignal;
-}
-
-async function cloneWhenOpen(engine: Engine, { clone, container, signal }: CloneWork): Promise<void> {
+async function cloneWhenOpen(engine: Engine, clone: CloneCommand, { container, signal }: CloneOptions): Promise<void> {
   let workspace = await inspect(engine, container, signal);
   while (workspace.isEmpty && !workspace.isOpen) {
     await requireRunning(engine, container);
