@@ -2,20 +2,20 @@
 
 mod client;
 
+use client::agent::{AgentProcess, TempDir, agent_command, make_fifo};
+use client::eventually;
 use client::processes::is_alive;
-use client::wire::Wire;
-use client::{TempDir, eventually};
+use client::wire::{Duplex, Wire};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::process::{Child, Command};
 
 const HALF: usize = 1024 * 1024 + 1;
 
 /// The agent on a pair of FIFOs that stay open.
 struct Agent {
-    child: Child,
+    _process: AgentProcess,
     home: TempDir,
     _held: [File; 2],
 }
@@ -24,54 +24,26 @@ impl Agent {
     fn start(name: &str) -> Self {
         let home = TempDir::new(name);
         let held = ["in", "out"].map(|name| {
-            let path = home.path().join(name);
-            assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+            let path = home.join(name);
+            make_fifo(&path);
             File::options().read(true).write(true).open(path).unwrap()
         });
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-        command.args(["--journal-dir"]).arg(home.path().join("journals")).env("HOME", home.path());
-        command.current_dir(home.path()).stdin(held[0].try_clone().unwrap()).stdout(held[1].try_clone().unwrap());
-        Self { child: command.spawn().expect("the agent starts"), home, _held: held }
+        let [stdin, stdout] = held.each_ref().map(|fifo| fifo.try_clone().unwrap());
+        let process = AgentProcess::spawn(agent_command(&home).stdin(stdin).stdout(stdout));
+        Self { _process: process, home, _held: held }
     }
 
     fn caller(&self) -> Fifos {
-        let open = |name| File::options().read(true).write(true).open(self.home.path().join(name)).unwrap();
-        Fifos { input: open("in"), output: open("out") }
+        let open = |name| File::options().read(true).write(true).open(self.home.join(name)).unwrap();
+        Fifos { reader: open("out"), writer: open("in") }
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
-        let _ = self.child.wait();
-    }
-}
-
-struct Fifos {
-    input: File,
-    output: File,
-}
-
-impl Read for Fifos {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.output.read(buffer)
-    }
-}
-
-impl Write for Fifos {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.input.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+type Fifos = Duplex<File, File>;
 
 /// Pads, sends hello and skips to its answer, as docs/agent-protocol.md describes.
 fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
-    let mut writer = fifos.input.try_clone().unwrap();
+    let mut writer = fifos.writer.try_clone().unwrap();
     let hello = json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": { "generation": 1 } });
     // Reads while it writes: the agent may still be writing to the previous caller.
     let writing = std::thread::spawn(move || {
@@ -122,14 +94,12 @@ fn executes_no_part_of_an_unfinished_frame() {
         assert_eq!((&info["process"], &info["stdin_offset"]), (&json!("cat"), &json!(0)), "after {unfinished:?}");
         wire = next;
     }
-    wire.send(&json!({ "jsonrpc": "2.0", "id": "end", "method": "process.stdin",
-                       "params": { "process": "cat", "offset": 0, "close": true }, "bytes": 4 }));
-    wire.stream.write_all(b"good\n").unwrap();
-    assert_eq!(wire.answer(&json!("end"))["result"], json!({ "offset": 4 }));
+    let last = wire.stdin(json!({ "process": "cat", "offset": 0, "close": true }), b"good");
+    assert_eq!(last["result"], json!({ "offset": 4 }));
     wire.call("process.wait", json!({ "process": "cat" }));
     wire.begin("process.output", json!({ "process": "cat", "window": 100 }));
     assert_eq!(wire.frame().attachment.as_deref(), Some(&b"good"[..]));
-    assert!(!agent.home.path().join("touched").exists());
+    assert!(!agent.home.join("touched").exists());
 }
 
 #[test]
@@ -137,7 +107,7 @@ fn cancels_the_calls_of_the_previous_caller_on_hello() {
     let agent = Agent::start("resync-calls");
     let (mut wire, _) = open_again(agent.caller(), "first");
     wire.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
-    let pid_file = agent.home.path().join("pid");
+    let pid_file = agent.home.join("pid");
     eventually("the command to start", || pid_file.exists());
     let pid = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
     drop(wire);
@@ -160,7 +130,7 @@ fn lets_a_new_caller_continue_reading_at_the_previous_offset() {
         seen.extend_from_slice(&frame.attachment.unwrap());
     }
     // The caller stops while the FIFO is full of its frames.
-    let fd = wire.stream.output.as_raw_fd();
+    let fd = wire.stream.reader.as_raw_fd();
     eventually("a backlog", || {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the ioctl fills an integer.

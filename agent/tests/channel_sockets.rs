@@ -2,43 +2,24 @@
 
 mod client;
 
+use client::agent::{AgentProcess, PROGRAM, TempDir, lacks_root, make_fifo, mode};
+use client::eventually;
 use client::processes::is_alive;
-use client::wire::Wire;
-use client::{TempDir, eventually};
+use client::wire::{Duplex, Wire};
 use serde_json::json;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Stopped on drop, with its processes.
-struct Agent(Child);
-
-impl Agent {
-    fn start(home: &TempDir, channel: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-        command.args(["--channel", channel]).env("HOME", home.path()).current_dir(home.path());
-        Self(command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the agent starts"))
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
-        let _ = self.0.wait();
-    }
-}
-
-fn start_unix(name: &str) -> (TempDir, Agent, PathBuf) {
+fn start_unix(name: &str) -> (TempDir, AgentProcess, PathBuf) {
     let home = TempDir::new(name);
-    let path = home.path().join("agent.sock");
-    let agent = Agent::start(&home, &format!("unix:{}", path.display()));
+    let path = home.join("agent.sock");
+    let agent = AgentProcess::serve(&home, &format!("unix:{}", path.display()));
     eventually("the agent to listen", || UnixStream::connect(&path).is_ok());
     (home, agent, path)
 }
@@ -59,20 +40,16 @@ fn gives_each_connection_its_own_calls_and_shares_the_processes() {
         (one.begin("process.wait", json!({ "process": "p" })), two.begin("process.wait", json!({ "process": "p" })));
     let mut three = connect(&path);
     assert_eq!(three.call("ping", json!({}))["result"], json!({ "pong": true }));
-    three.send(
-        &json!({ "jsonrpc": "2.0", "id": 9, "method": "process.stdin", "params": { "process": "p" }, "bytes": 3 }),
-    );
-    std::io::Write::write_all(&mut three.stream, b"hi\n\n").unwrap();
-    assert_eq!(three.answer(&json!(9))["result"], json!({ "offset": 3 }));
+    assert_eq!(three.stdin(json!({ "process": "p" }), b"hi\n")["result"], json!({ "offset": 3 }));
     for (wire, call) in [(&mut one, waits.0), (&mut two, waits.1)] {
         assert_eq!(wire.answer(&json!(call))["result"]["status"]["exit_code"], json!(0));
     }
     // A hello cancels only the calls of its own connection.
-    assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
+    make_fifo(&home.join("fifo"));
     let slow = two.begin("exec", json!({ "cmd": "cat fifo" }));
     assert_eq!(two.call("ping", json!({}))["result"], json!({ "pong": true }));
     one.call("hello", json!({ "generation": 1 }));
-    std::fs::write(home.path().join("fifo"), "done\n").unwrap();
+    std::fs::write(home.join("fifo"), "done\n").unwrap();
     assert_eq!(two.answer(&json!(slow))["result"]["stdout"], json!("done\n"));
 }
 
@@ -82,8 +59,8 @@ fn cancels_the_calls_of_a_closed_connection_and_keeps_its_processes() {
     let mut one = connect(&path);
     one.call("process.spawn", json!({ "process": "stays", "argv": ["sleep", "1000"] }));
     one.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
-    eventually("the command to start", || home.path().join("pid").exists());
-    let pid = std::fs::read_to_string(home.path().join("pid")).unwrap().trim().parse().unwrap();
+    eventually("the command to start", || home.join("pid").exists());
+    let pid = std::fs::read_to_string(home.join("pid")).unwrap().trim().parse().unwrap();
     drop(one);
     eventually("the command to end", || !is_alive(pid));
     let hello = connect(&path).call("hello", json!({ "generation": 1 }));
@@ -94,7 +71,7 @@ fn cancels_the_calls_of_a_closed_connection_and_keeps_its_processes() {
 #[test]
 fn restricts_the_socket_file_to_the_agents_own_user() {
     let (_home, _agent, path) = start_unix("socket-mode");
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(mode(&path), 0o600);
 }
 
 /// A name that no other test uses.
@@ -103,32 +80,13 @@ fn unique_name(title: &str) -> String {
 }
 
 fn start_relay(name: &str) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    let mut command = Command::new(PROGRAM);
     command.args(["--relay", "--channel", &format!("unix:@{name}")]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the relay starts")
 }
 
-/// Both streams of a relay.
-struct Relayed(ChildStdin, ChildStdout);
-
-impl Read for Relayed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.1.read(buffer)
-    }
-}
-
-impl Write for Relayed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
-}
-
-fn wire_of(relay: &mut Child) -> Wire<Relayed> {
-    Wire::new(Relayed(relay.stdin.take().unwrap(), relay.stdout.take().unwrap()))
+fn wire_of(relay: &mut Child) -> Wire<Duplex<ChildStdout, ChildStdin>> {
+    Wire::new(Duplex { reader: relay.stdout.take().unwrap(), writer: relay.stdin.take().unwrap() })
 }
 
 #[test]
@@ -137,7 +95,7 @@ fn relays_calls_and_exits_with_its_caller_or_its_agent() {
     let name = unique_name("relay");
     // The relay waits for an agent that starts later.
     let mut relay = start_relay(&name);
-    let agent = Agent::start(&home, &format!("unix:@{name}"));
+    let agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
     let mut wire = wire_of(&mut relay);
     assert_eq!(wire.call("exec", json!({ "cmd": "echo relayed" }))["result"]["stdout"], json!("relayed\n"));
     let much = wire.call("exec", json!({ "cmd": "head -c 150000 /dev/zero | tr '\\0' x" }));
@@ -156,7 +114,7 @@ fn relays_calls_and_exits_with_its_caller_or_its_agent() {
 fn serves_a_caller_while_the_relay_of_the_previous_one_hangs() {
     let home = TempDir::new("relay-hangs");
     let name = unique_name("relay-hangs");
-    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let _agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
     let mut hanging = start_relay(&name);
     let mut wire = wire_of(&mut hanging);
     // The first caller never reads.
@@ -172,14 +130,12 @@ fn serves_a_caller_while_the_relay_of_the_previous_one_hangs() {
 
 #[test]
 fn closes_connections_of_other_users_to_an_abstract_socket() {
-    // SAFETY: a system call without arguments.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can act as another user");
+    if lacks_root("only root can act as another user") {
         return;
     }
     let home = TempDir::new("socket-name");
     let name = unique_name("name");
-    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let _agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     eventually("the agent to listen", || UnixStream::connect_addr(&address).is_ok());
     let served = |uid: u32| {
@@ -232,7 +188,7 @@ fn serves_calls_over_vsock() {
         Ok(_) => panic!("a program already listens on vsock port {port}"),
     }
     let home = TempDir::new("socket-vsock");
-    let _agent = Agent::start(&home, &format!("vsock:{port}"));
+    let _agent = AgentProcess::serve(&home, &format!("vsock:{port}"));
     eventually("the agent to listen", || connect_vsock(port).is_ok());
     let mut wire = Wire::new(connect_vsock(port).unwrap());
     assert_eq!(wire.call("exec", json!({ "cmd": "echo over vsock" }))["result"]["stdout"], json!("over vsock\n"));

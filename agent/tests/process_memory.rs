@@ -2,7 +2,8 @@
 
 mod client;
 
-use client::{Client, TempDir};
+use client::Client;
+use client::agent::{PROGRAM, TempDir};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,9 +57,8 @@ fn reports_out_of_memory_only_for_the_process_that_the_kernel_killed() {
     let mut command = Command::new("unshare");
     let script = "mount --make-rprivate / && mount --bind \"$1\" \"$2\" && echo $$ > \"$2/cgroup.procs\" && \
                   exec \"$0\" --exit-on-eof";
-    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_sandpiper-agent")]);
-    command.arg(&cgroup.path).arg(cgroup.seen_at).env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    command.args(["--mount", "sh", "-c", script, PROGRAM]);
+    let mut client = Client::spawn(command.arg(&cgroup.path).arg(cgroup.seen_at).env("HOME", &*home));
     let mut run = |cmd: &str| {
         let answer = client.call("exec", json!({ "cmd": cmd })).expect("the command runs");
         (answer["signal"].clone(), answer["out_of_memory"].clone())

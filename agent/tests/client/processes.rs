@@ -65,19 +65,9 @@ impl Client {
 
     pub fn finish_output(&mut self, call: u64) -> Output {
         let mut pieces = Vec::new();
-        loop {
-            match self.event(call) {
-                Event::Data { params, bytes } => {
-                    self.credit(call, bytes.len());
-                    pieces.push(piece(&params, bytes));
-                }
-                Event::Answer(answer) => {
-                    let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
-                    return Output { pieces, end };
-                }
-                other => panic!("expected data or an answer, got {other:?}"),
-            }
-        }
+        let answer = self.for_each_piece(call, |params, bytes| pieces.push(piece(params, bytes)));
+        let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
+        Output { pieces, end }
     }
 
     /// Reads one call's output until it contains `text`.
@@ -115,7 +105,7 @@ impl Client {
     }
 }
 
-pub fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
+fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
     Piece {
         offset: params["offset"].as_u64().expect("an offset"),
         source: params["source"].as_str().expect("a source").to_string(),

@@ -1,8 +1,8 @@
 //! A caller on any byte stream, for channels other than pipes.
 
-use sandpiper_agent::wire::frame::{Decoder, Frame};
+use sandpiper_agent::wire::frame::{self, Decoder, Frame};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 pub struct Wire<S> {
     pub stream: S,
@@ -23,14 +23,22 @@ impl<S: Read + Write> Wire<S> {
 
     pub fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }), None);
         self.last_id
     }
 
-    pub fn send(&mut self, message: &Value) {
-        let mut line = message.to_string().into_bytes();
-        line.push(b'\n');
-        self.stream.write_all(&line).expect("the agent reads");
+    /// Sends bytes to a process and returns the answer.
+    pub fn stdin(&mut self, params: Value, bytes: &[u8]) -> Value {
+        let size = bytes.len();
+        let message =
+            json!({ "jsonrpc": "2.0", "id": "stdin", "method": "process.stdin", "params": params, "bytes": size });
+        self.send(&message, Some(bytes));
+        self.answer(&json!("stdin"))
+    }
+
+    fn send(&mut self, message: &Value, attachment: Option<&[u8]>) {
+        let frame = frame::encode(&message.to_string(), attachment.map(<[u8]>::to_vec)).concat();
+        self.stream.write_all(&frame).expect("the agent reads");
     }
 
     /// Skips messages up to the answer to `id` and returns it.
@@ -57,5 +65,27 @@ impl<S: Read + Write> Wire<S> {
             assert!(size > 0, "the agent ended the channel");
             self.unread.extend_from_slice(&buffer[..size]);
         }
+    }
+}
+
+/// Two one-way streams as one.
+pub struct Duplex<R, W> {
+    pub reader: R,
+    pub writer: W,
+}
+
+impl<R: Read, W> Read for Duplex<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
+}
+
+impl<R, W: Write> Write for Duplex<R, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
     }
 }
