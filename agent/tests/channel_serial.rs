@@ -3,8 +3,7 @@
 mod client;
 
 use client::agent::{AgentProcess, TempDir};
-use client::eventually;
-use client::wire::Wire;
+use client::{Client, eventually};
 use serde_json::json;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -39,24 +38,12 @@ fn carries_every_byte_unchanged_over_a_serial_port() {
     eventually("the terminal to be raw", || is_raw(&master));
     drop(slave);
 
-    let mut wire = Wire::new(master);
-    let hello = wire.call("hello", json!({ "generation": 1 }));
-    assert_eq!(hello["result"]["generation"], json!(1));
-    wire.call("process.spawn", json!({ "process": "p", "argv": ["cat"], "stdin": true }));
+    let mut client = Client::on(master);
+    let hello = client.call("hello", json!({ "generation": 1 })).unwrap();
+    assert_eq!(hello["generation"], json!(1));
+    client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
-    let written = wire.stdin(json!({ "process": "p", "close": true }), &bytes);
-    assert_eq!(written["result"], json!({ "offset": bytes.len() }));
-    let call = wire.begin("process.output", json!({ "process": "p", "window": 1 << 20 }));
-    let mut seen = Vec::new();
-    loop {
-        let frame = wire.frame();
-        match frame.attachment {
-            Some(attachment) => seen.extend_from_slice(&attachment),
-            None => {
-                assert_eq!(frame.message["id"], json!(call));
-                break;
-            }
-        }
-    }
-    assert!(seen == bytes);
+    let written = client.stdin("p", json!({ "close": true }), &bytes);
+    assert_eq!(written, Ok(json!({ "offset": bytes.len() })));
+    assert!(client.read_output("p", 0).bytes() == bytes);
 }

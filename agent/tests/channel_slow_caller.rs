@@ -29,7 +29,7 @@ fn serves_other_readers_while_one_has_no_credit() {
     client.start_process("flowing", json!({ "command": "head -c 52428800 /dev/zero" }));
     let flowing = client.begin_output("flowing", 0, 1 << 20);
     let (mut size, mut peak) = (0, 0);
-    let pid = client.child.id();
+    let pid = client.stream.child.id();
     let answer = client.for_each_piece(flowing, |_, bytes| {
         assert!(bytes.iter().all(|byte| *byte == 0));
         size += bytes.len() as u64;

@@ -136,7 +136,7 @@ fn lists_a_changing_tree_with_unreadable_parts() {
     let call = agent.begin("file.list", json!({ "path": "/proc", "depth": 3, "window": 1 << 20 }));
     let (bytes, answer) = agent.collect(call);
     assert!(answer.unwrap()["count"].as_u64().unwrap() > 100);
-    let own = format!("{{\"path\":\"{}/status\"", agent.child.id());
+    let own = format!("{{\"path\":\"{}/status\"", agent.stream.child.id());
     assert!(String::from_utf8(bytes).unwrap().contains(&own));
 }
 

@@ -2,55 +2,25 @@
 
 mod client;
 
-use client::agent::{TempDir, agent_command, make_fifo};
+use client::agent::{PROGRAM, TempDir, is_root, make_fifo};
 use client::{Client, assert_refused};
 use serde_json::{Value, json};
-use std::ffi::{CString, c_char, c_void};
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// An agent with a private filesystem of 2 MiB at `small` in its home.
 fn start(name: &str) -> (TempDir, Client) {
     let home = TempDir::new(name);
     fs::create_dir(home.join("small")).unwrap();
-    let small = CString::new(home.join("small").as_os_str().as_bytes()).unwrap();
-    // SAFETY: these calls only read the process's own ids.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let maps = [
-        (c"/proc/self/setgroups", CString::from(c"deny")),
-        (c"/proc/self/uid_map", CString::new(format!("{uid} {uid} 1")).unwrap()),
-        (c"/proc/self/gid_map", CString::new(format!("{gid} {gid} 1")).unwrap()),
-    ];
-    let mut command = agent_command(&home);
-    // SAFETY: only system calls on strings that exist before the fork.
-    unsafe {
-        command.pre_exec(move || {
-            let namespaces = if uid == 0 { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
-            done(libc::unshare(namespaces))?;
-            if uid != 0 {
-                for (path, text) in &maps {
-                    let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-                    done(file)?;
-                    let text = text.as_bytes();
-                    done(libc::write(file, text.as_ptr().cast::<c_void>(), text.len()) as i32)?;
-                    libc::close(file);
-                }
-            }
-            let none: *const c_char = std::ptr::null();
-            done(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, std::ptr::null()))?;
-            let options = c"size=2m".as_ptr().cast::<c_void>();
-            done(libc::mount(c"tmpfs".as_ptr(), small.as_ptr(), c"tmpfs".as_ptr(), 0, options))
-        });
+    let mut command = Command::new("unshare");
+    if !is_root() {
+        command.arg("--map-root-user");
     }
-    let client = Client::spawn(command.arg("--exit-on-eof"));
+    let script = "mount -t tmpfs -o size=2m tmpfs small && exec \"$0\" --exit-on-eof";
+    command.args(["--mount", "sh", "-c", script, PROGRAM]).env("HOME", &*home).current_dir(&*home);
+    let client = Client::spawn(&mut command);
     (home, client)
-}
-
-fn done(outcome: i32) -> io::Result<()> {
-    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn names(agent: &mut Client, path: &str) -> Vec<String> {

@@ -130,8 +130,8 @@ fn leaves_no_partial_file_when_the_caller_disconnects() {
     let (home, mut agent) = start("write-gone");
     begin_write(&mut agent, "file", b"half");
     assert_eq!(names(&home).len(), 1);
-    agent.close_input();
-    assert!(agent.child.wait().unwrap().success());
+    agent.stream.close_input();
+    assert!(agent.stream.child.wait().unwrap().success());
     assert_eq!(names(&home), Vec::<String>::new());
 }
 

@@ -25,7 +25,7 @@ fn adopts_and_reaps_orphans() {
     let script = "for i in 1 2 3 4 5; do (sh -c 'read x < fifo' &); done";
     make_fifo(&home.join("fifo"));
     client.run("p", json!({ "command": script }));
-    let agent = client.child.id();
+    let agent = client.stream.child.id();
     eventually("five orphans", || children(agent, "S") == 5);
     std::fs::write(home.join("fifo"), "a\nb\nc\nd\ne\n").unwrap();
     client.signal("p", "KILL", "tree").unwrap();
@@ -38,8 +38,8 @@ fn kills_all_processes_and_exits_when_its_input_ends() {
     let pid = client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; sleep 1000" }));
     let call = client.begin_output("p", 0, 100);
     let child: u64 = client.read_until(call, "\n").trim().parse().unwrap();
-    client.close_input();
-    assert_eq!(client.child.wait().unwrap().code(), Some(0));
+    client.stream.close_input();
+    assert_eq!(client.stream.child.wait().unwrap().code(), Some(0));
     eventually("all processes to end", || !is_alive(pid) && !is_alive(child));
 }
 
@@ -48,8 +48,8 @@ fn kills_all_processes_and_exits_on_sigterm() {
     let (_home, mut client) = start("init-term");
     let pid = client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
     // SAFETY: signals a child that has not been waited for.
-    unsafe { libc::kill(client.child.id() as i32, libc::SIGTERM) };
-    let status = client.child.wait().unwrap();
+    unsafe { libc::kill(client.stream.child.id() as i32, libc::SIGTERM) };
+    let status = client.stream.child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(128 + libc::SIGTERM), None));
     eventually("the process's end", || !is_alive(pid));
 }
@@ -61,7 +61,7 @@ fn ignores_all_signals_that_do_not_stop_it() {
     let meant = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     for signal in (1..=64).filter(|signal| !meant.contains(signal)) {
         // SAFETY: signals a child that has not been waited for.
-        assert_eq!(unsafe { libc::kill(client.child.id() as i32, signal) }, 0);
+        assert_eq!(unsafe { libc::kill(client.stream.child.id() as i32, signal) }, 0);
     }
     let (output, _) = client.run("after", json!({ "argv": ["echo", "fine"] }));
     assert_eq!(output.of("stdout"), "fine\n");

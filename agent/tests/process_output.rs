@@ -3,7 +3,6 @@
 mod client;
 
 use client::agent::{PROGRAM, TempDir, make_fifo, mode};
-use client::processes::Output;
 use client::{Client, eventually, start};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -21,19 +20,11 @@ fn end_offset(client: &mut Client, id: &str) -> u64 {
     info["end_offset"].as_u64().unwrap()
 }
 
-fn assert_contiguous(output: &Output, mut offset: u64) {
-    for piece in &output.pieces {
-        assert_eq!(piece.offset, offset + piece.dropped);
-        offset = piece.offset + piece.bytes.len() as u64;
-    }
-    assert_eq!(output.end, offset);
-}
-
 #[test]
 fn reads_output_from_any_offset_repeatedly() {
     let (_home, mut client) = start("output-offsets");
     let (output, _) = client.run("p", json!({ "command": "printf abc; printf defg >&2" }));
-    assert_contiguous(&output, 0);
+    output.assert_contiguous(0);
     assert_eq!((output.of("stdout").as_str(), output.of("stderr").as_str(), output.end), ("abc", "defg", 7));
     for (offset, expected) in [(0, "abcdefg"), (2, "cdefg"), (5, "fg"), (7, "")] {
         let again = client.read_output("p", offset);
@@ -72,7 +63,7 @@ fn drops_and_counts_the_oldest_bytes_without_a_reader() {
         let output = client.read_output(id, 10);
         assert_eq!(output.dropped() as usize, whole.len() - kept - 10);
         assert!(output.bytes() == whole[whole.len() - kept..], "{id}");
-        assert_contiguous(&output, 10);
+        output.assert_contiguous(10);
         let list = client.list();
         let info = list.iter().find(|info| info["process"] == json!(id)).unwrap();
         assert_eq!(info["start_offset"], json!(whole.len() - kept));

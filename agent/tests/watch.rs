@@ -284,7 +284,7 @@ fn answers_other_calls_during_a_flood_of_events() {
 #[test]
 fn answers_a_canceled_watch_and_frees_its_descriptor() {
     let (_home, mut agent) = start("watch-cancel");
-    let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
+    let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.stream.child.id())).unwrap().count();
     agent.call("ping", json!({})).unwrap();
     let before = descriptors(&agent);
     let watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));

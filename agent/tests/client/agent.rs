@@ -38,8 +38,10 @@ impl Drop for AgentProcess {
 
 /// SIGTERM lets the agent kill the processes it has started.
 pub fn stop(agent: &mut Child) {
-    // SAFETY: the child has not been waited for, so the pid is its own.
-    unsafe { libc::kill(agent.id() as i32, libc::SIGTERM) };
+    if let Ok(None) = agent.try_wait() {
+        // SAFETY: the child has not been waited for, so the pid is its own.
+        unsafe { libc::kill(agent.id() as i32, libc::SIGTERM) };
+    }
     if !becomes_true(Duration::from_secs(5), || matches!(agent.try_wait(), Ok(Some(_)) | Err(_))) {
         let _ = agent.kill();
         let _ = agent.wait();

@@ -1,17 +1,17 @@
-//! A caller for tests, which runs the built agent on a pair of pipes.
+//! A caller for tests, on any byte stream.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod agent;
+pub mod pipes;
 pub mod processes;
-pub mod wire;
 
-use agent::{TempDir, agent_command, stop};
+use agent::{TempDir, agent_command};
+use pipes::Pipes;
 use sandpiper_agent::wire::frame::{self, Decoder, Frame};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Long enough for a loaded machine.
@@ -35,10 +35,10 @@ pub enum Event {
     Answer(Answer),
 }
 
-pub struct Client {
-    pub child: Child,
-    input: Option<ChildStdin>,
-    frames: Receiver<Frame>,
+pub struct Client<S = Pipes> {
+    pub stream: S,
+    decoder: Decoder,
+    unread: Vec<u8>,
     waiting: VecDeque<Frame>,
     last_id: u64,
 }
@@ -56,29 +56,26 @@ pub fn start_with(name: &str, options: &[&str]) -> (TempDir, Client) {
 
 impl Client {
     pub fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
-        let input = child.stdin.take();
-        let mut output = child.stdout.take().expect("stdout is piped");
-        // Bounded, so that a test that does not read acts like a slow caller.
-        let (sender, frames) = sync_channel(64);
-        std::thread::spawn(move || {
-            let mut decoder = Decoder::default();
-            let mut buffer = vec![0; 256 * 1024];
-            while let Ok(size @ 1..) = output.read(&mut buffer) {
-                let mut rest = &buffer[..size];
-                while let Some(next) = decoder.next(&mut rest) {
-                    let frame = next.expect("the agent sends well-formed frames");
-                    if sender.send(frame).is_err() {
-                        return;
-                    }
-                }
-            }
-        });
-        Self { child, input, frames, waiting: VecDeque::new(), last_id: 0 }
+        Self::on(Pipes::spawn(command))
+    }
+
+    /// The peak resident memory of the agent.
+    pub fn peak_memory_kib(&self) -> u64 {
+        memory_kib(self.stream.child.id(), "VmHWM:")
+    }
+
+    pub fn memory_kib(&self) -> u64 {
+        memory_kib(self.stream.child.id(), "VmRSS:")
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn on(stream: S) -> Self {
+        Self { stream, decoder: Decoder::default(), unread: Vec::new(), waiting: VecDeque::new(), last_id: 0 }
     }
 
     pub fn write(&mut self, bytes: &[u8]) {
-        self.input.as_mut().expect("input is open").write_all(bytes).expect("the agent reads");
+        self.stream.write_all(bytes).expect("the agent reads");
     }
 
     pub fn send(&mut self, mut message: Value, attachment: Option<&[u8]>) {
@@ -173,8 +170,20 @@ impl Client {
         self.waiting.pop_front().unwrap_or_else(|| self.receive())
     }
 
-    fn receive(&self) -> Frame {
-        self.frames.recv_timeout(TIMEOUT).expect("the agent sends a frame")
+    fn receive(&mut self) -> Frame {
+        loop {
+            let mut rest = &self.unread[..];
+            let next = self.decoder.next(&mut rest);
+            let used = self.unread.len() - rest.len();
+            self.unread.drain(..used);
+            if let Some(frame) = next {
+                return frame.expect("the agent sends well-formed frames");
+            }
+            let mut buffer = [0; 64 * 1024];
+            let size = self.stream.read(&mut buffer).expect("the agent sends a frame");
+            assert!(size > 0, "the agent ended the channel");
+            self.unread.extend_from_slice(&buffer[..size]);
+        }
     }
 
     /// Reads a stream up to the answer and grants what it reads.
@@ -227,26 +236,6 @@ impl Client {
         }
         self.end(call);
         self.answer(call)
-    }
-
-    pub fn close_input(&mut self) {
-        self.input = None;
-    }
-
-    /// The peak resident memory of the agent.
-    pub fn peak_memory_kib(&self) -> u64 {
-        memory_kib(self.child.id(), "VmHWM:")
-    }
-
-    pub fn memory_kib(&self) -> u64 {
-        memory_kib(self.child.id(), "VmRSS:")
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.input = None;
-        stop(&mut self.child);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Answer, Client, Event};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 
 pub const WINDOW: usize = 1024 * 1024;
 
@@ -33,9 +34,17 @@ impl Output {
     pub fn dropped(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.dropped).sum()
     }
+
+    pub fn assert_contiguous(&self, mut offset: u64) {
+        for piece in &self.pieces {
+            assert_eq!(piece.offset, offset + piece.dropped);
+            offset = piece.offset + piece.bytes.len() as u64;
+        }
+        assert_eq!(self.end, offset);
+    }
 }
 
-impl Client {
+impl<S: Read + Write> Client<S> {
     pub fn start_process(&mut self, id: &str, mut params: Value) -> u64 {
         params["process"] = json!(id);
         let answer = self.call("process.spawn", params).expect("the process starts");
