@@ -1,8 +1,9 @@
 //! What the agent sets up before it serves callers.
 
 use crate::args::Args;
+use crate::os::log::attempt;
 use crate::os::user::{self, User};
-use crate::os::{allocator, check, log, own};
+use crate::os::{allocator, check, own};
 use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -86,9 +87,10 @@ fn raise_open_files() -> Option<libc::rlimit> {
 /// the volume reports it.
 pub fn open_dirs(args: &Args) {
     for dir in &args.open_dirs {
-        if let Err(error) = open_dir(dir, &user::default_user(args)) {
-            log::warn(format_args!("cannot make {} writable for all users: {error}", dir.display()));
-        }
+        attempt(
+            format_args!("make {} writable for all users", dir.display()),
+            open_dir(dir, &user::default_user(args)),
+        );
     }
 }
 

@@ -3,7 +3,8 @@
 mod client;
 
 use client::agent::{TempDir, agent_command};
-use client::{Event, memory_kib, start};
+use client::processes::state;
+use client::{memory_kib, start};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -13,12 +14,6 @@ const MIB: u64 = 1024 * 1024;
 
 /// Anonymous memory, which is the same for debug and release builds.
 const OWN_MEMORY: &str = "RssAnon:";
-
-/// The state of a process in /proc: 'R' runs, 'S' sleeps.
-fn state(pid: u32) -> char {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the agent runs");
-    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("a state")
-}
 
 #[test]
 fn serves_other_readers_while_one_has_no_credit() {
@@ -37,8 +32,7 @@ fn serves_other_readers_while_one_has_no_credit() {
     });
     assert_eq!((answer, size), (Ok(json!({ "offset": 50 * MIB })), 50 * MIB));
     assert!(peak < 8 * 1024, "{peak} KiB at its highest");
-    let Event::Data { bytes, .. } = client.event(stalled) else { panic!("expected the byte of the stalled reader") };
-    assert_eq!(bytes, b"0");
+    assert_eq!(client.read_exactly(stalled, 1), b"0");
 }
 
 #[test]
@@ -75,7 +69,7 @@ fn uses_bounded_memory_for_a_caller_that_never_reads() {
             Ok(_) => break,
             // An agent that sleeps although its input is full waits for its caller to read.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if state(child.id()) == 'S' {
+                if state(child.id().into()).expect("the agent runs") == 'S' {
                     break;
                 }
                 std::thread::yield_now();

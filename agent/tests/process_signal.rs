@@ -140,9 +140,7 @@ fn starts_processes_while_another_stops_all_processes_of_their_user() {
     }
     let stopper =
         json!({ "command": "trap '' TERM; echo on; while :; do kill -STOP -1; done", "user": "54323", "cwd": "/" });
-    client.start_process("stopper", stopper);
-    let call = client.begin_output("stopper", 0, 100);
-    client.read_until(call, "on");
+    client.start_until("stopper", stopper, "on");
     for number in 0..100 {
         let id = format!("p{number}");
         client.start_process(&id, json!({ "argv": ["/bin/sleep", "1000"], "user": "54323", "cwd": "/" }));

@@ -107,7 +107,7 @@ fn reports_why_a_program_cannot_run() {
         assert!(message.contains(named), "{message}");
     };
     assert_refuses(json!({ "argv": ["no-such-program", "x"] }), "not_found", "no_such_program", "\"no-such-program\"");
-    assert_refuses(json!({ "argv": ["/no/such/program"] }), "not_found", "no_such_program", "");
+    assert_refuses(json!({ "argv": ["/no/such/program"] }), "not_found", "no_such_program", "/no/such/program");
     let nowhere = json!({ "argv": ["true"], "cwd": "/no/such/place" });
     assert_refuses(nowhere, "not_found", "no_such_directory", "/no/such/place");
 
@@ -116,9 +116,9 @@ fn reports_why_a_program_cannot_run() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_refuses(json!({ "argv": ["./script"] }), "not_found", "no_such_program", "interpreter");
     std::fs::write(&script, "\u{7f}nonsense").unwrap();
-    assert_refuses(json!({ "argv": ["./script"] }), "failed_precondition", "not_executable", "");
+    assert_refuses(json!({ "argv": ["./script"] }), "failed_precondition", "not_executable", "./script");
     let huge = "x".repeat(200_000);
-    assert_refuses(json!({ "argv": ["true", huge] }), "invalid_argument", "too_many_arguments", "");
+    assert_refuses(json!({ "argv": ["true", huge] }), "invalid_argument", "too_many_arguments", "too long");
 }
 
 #[test]

@@ -89,9 +89,7 @@ fn refuses_input_for_a_process_without_stdin() {
     assert_refused(client.stdin("none", json!({}), b"x"), "failed_precondition", "no_stdin");
     assert_eq!(client.wait("none")["status"]["exit_code"], json!(0), "without input cat exits at once");
 
-    client.start_process("shut", json!({ "command": "exec 0<&-; echo shut; sleep 1000", "stdin": true }));
-    let call = client.begin_output("shut", 0, 100);
-    client.read_until(call, "shut");
+    client.start_until("shut", json!({ "command": "exec 0<&-; echo shut; sleep 1000", "stdin": true }), "shut");
     assert_refused(client.stdin("shut", json!({}), b"x"), "failed_precondition", "stdin_closed");
 
     client.start_process("gone", json!({ "argv": ["true"], "stdin": true }));
@@ -114,9 +112,7 @@ fn gives_a_terminal_its_size_type_and_a_single_output() {
 fn signals_the_process_when_its_terminal_is_resized() {
     let (_home, mut client) = start("stdin-resize");
     let script = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.01; done";
-    client.start_process("p", json!({ "command": script, "pty": { "rows": 1, "cols": 1 } }));
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let call = client.start_until("p", json!({ "command": script, "pty": { "rows": 1, "cols": 1 } }), "ready");
     client.call("process.resize", json!({ "process": "p", "rows": 40, "cols": 100 })).unwrap();
     client.read_until(call, "40 100");
     client.wait("p");
@@ -132,12 +128,8 @@ fn signals_the_process_when_its_terminal_is_resized() {
 #[test]
 fn sends_the_end_of_input_character_when_a_terminal_is_closed() {
     let (_home, mut client) = start("stdin-typed");
-    client.start_process(
-        "p",
-        json!({ "command": "stty -echo; echo ready; cat; echo bye", "pty": { "rows": 24, "cols": 80 } }),
-    );
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let script = "stty -echo; echo ready; cat; echo bye";
+    let call = client.start_until("p", json!({ "command": script, "pty": { "rows": 24, "cols": 80 } }), "ready");
     assert_eq!(client.stdin("p", json!({ "offset": 0 }), b"hello\n").unwrap(), json!({ "offset": 6 }));
     client.read_until(call, "hello");
     client.stdin("p", json!({ "close": true }), b"").unwrap();
@@ -149,9 +141,8 @@ fn sends_the_end_of_input_character_when_a_terminal_is_closed() {
 #[test]
 fn interrupts_the_foreground_process_with_control_c() {
     let (_home, mut client) = start("stdin-interrupt");
-    client.start_process("p", json!({ "command": "echo ready; exec sleep 1000", "pty": { "rows": 24, "cols": 80 } }));
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let script = "echo ready; exec sleep 1000";
+    client.start_until("p", json!({ "command": script, "pty": { "rows": 24, "cols": 80 } }), "ready");
     client.stdin("p", json!({}), b"\x03").unwrap();
     assert_eq!(client.wait("p")["status"]["signal"], json!("SIGINT"));
 }

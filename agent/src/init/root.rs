@@ -2,10 +2,9 @@
 
 use super::filesystems::{KERNEL, mount};
 use super::{block, modules};
-use crate::os::check;
-use std::ffi::CStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::chroot;
 use std::path::Path;
 
 /// The serial numbers of the first and the second disk.
@@ -28,7 +27,7 @@ pub fn enter() -> io::Result<()> {
         fs::create_dir_all(directory)?;
     }
     // The root of an overlay has the mode of its upper directory.
-    copy_mode(Path::new(BASE_AT), &upper)?;
+    fs::set_permissions(&upper, fs::metadata(BASE_AT)?.permissions())?;
     let options = format!("lowerdir={BASE_AT},upperdir={},workdir={}", upper.display(), work.display());
     mount(Path::new("overlay"), Path::new(ROOT_AT), "overlay", libc::MS_NOATIME, &options)?;
     switch()
@@ -37,10 +36,6 @@ pub fn enter() -> io::Result<()> {
 fn mount_new(device: &Path, target: &str, flags: u64) -> io::Result<()> {
     fs::create_dir_all(target)?;
     mount(device, Path::new(target), "ext4", flags, "")
-}
-
-fn copy_mode(from: &Path, to: &Path) -> io::Result<()> {
-    fs::set_permissions(to, fs::metadata(from)?.permissions())
 }
 
 /// An initramfs cannot be unmounted. So this removes its files, which take up memory, and moves the new root over it.
@@ -54,11 +49,6 @@ fn switch() -> io::Result<()> {
     let _ = fs::remove_file("/init");
     std::env::set_current_dir(ROOT_AT)?;
     mount(Path::new("."), Path::new("/"), "", libc::MS_MOVE, "")?;
-    enter_directory(c".")?;
+    chroot(".")?;
     std::env::set_current_dir("/")
-}
-
-fn enter_directory(path: &CStr) -> io::Result<()> {
-    // SAFETY: the path is NUL-terminated.
-    check(unsafe { libc::chroot(path.as_ptr()) }).map(drop)
 }

@@ -52,6 +52,14 @@ impl<S: Read + Write> Client<S> {
         answer["pid"].as_u64().expect("a pid")
     }
 
+    /// Starts a process and reads its output until it contains `text`. Returns the call of the output.
+    pub fn start_until(&mut self, id: &str, params: Value, text: &str) -> u64 {
+        self.start_process(id, params);
+        let call = self.begin_output(id, 0, WINDOW);
+        self.read_until(call, text);
+        call
+    }
+
     /// Starts a process and reads its output to the end.
     pub fn run(&mut self, id: &str, params: Value) -> (Output, Value) {
         self.start_process(id, params);
@@ -123,8 +131,13 @@ fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
     }
 }
 
+/// The state of a process in /proc: 'R' runs, 'S' sleeps.
+pub fn state(pid: u64) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Whether a process runs. A zombie does not.
 pub fn is_alive(pid: u64) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !matches!(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next()), Some("Z" | "X") | None)
+    !matches!(state(pid), Some('Z' | 'X') | None)
 }
