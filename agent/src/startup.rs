@@ -58,13 +58,10 @@ fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
         check(libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &all, none, size_of::<u64>()))?;
         let mut read: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut read);
-        libc::sigaddset(&mut read, libc::SIGCHLD);
         // The host stops PID 1 with SIGTERM. A child of another program also obeys SIGINT and SIGHUP.
-        libc::sigaddset(&mut read, libc::SIGTERM);
-        for signal in [libc::SIGINT, libc::SIGHUP] {
-            if !is_init {
-                libc::sigaddset(&mut read, signal);
-            }
+        let of_child: &[i32] = if is_init { &[] } else { &[libc::SIGINT, libc::SIGHUP] };
+        for signal in [&[libc::SIGCHLD, libc::SIGTERM], of_child].concat() {
+            libc::sigaddset(&mut read, signal);
         }
         own(libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))
     }

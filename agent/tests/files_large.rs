@@ -76,7 +76,7 @@ fn serves_others_in_little_memory_while_readers_stall() {
     for call in stalled {
         assert!(matches!(agent.event(call), Event::Data { bytes, .. } if bytes.len() == 1));
     }
-    let call = agent.begin("file.read", json!({ "path": "file", "window": 1 << 20 }));
-    assert_eq!(agent.collect(call).1, Ok(json!({ "size": 4 << 20 })));
+    let (_, answer) = agent.collect("file.read", json!({ "path": "file", "window": 1 << 20 }));
+    assert_eq!(answer, Ok(json!({ "size": 4 << 20 })));
     assert!(agent.peak_memory_kib() < 2 * MAX_MEMORY_KIB, "{} KiB", agent.peak_memory_kib());
 }

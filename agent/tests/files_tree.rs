@@ -111,8 +111,7 @@ fn refuses_to_remove_the_root_directory() {
 fn lists_and_removes_a_tree_deeper_than_the_longest_path() {
     let (home, mut agent) = start("deep");
     make_deep_tree(&home, 2_000);
-    let call = agent.begin("file.list", json!({ "path": "deep", "depth": 0, "window": 1 << 20 }));
-    let (bytes, answer) = agent.collect(call);
+    let (bytes, answer) = agent.collect("file.list", json!({ "path": "deep", "depth": 0, "window": 1 << 20 }));
     // The list has exactly the paths that a call can name.
     let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
     assert!((4_000..5_000).contains(&longest), "{longest}");

@@ -16,8 +16,7 @@ fn start_tree(client: &mut Client, id: &str, script: &str, count: usize) -> BTre
     while text.lines().count() < count || !text.ends_with('\n') {
         text.push_str(&client.read_until(call, "\n"));
     }
-    client.cancel(call);
-    client.answer(call).unwrap_err();
+    client.assert_cancels(call);
     let parse = |line: &str| line.split_once(' ').map(|(name, pid)| (name.to_string(), pid.parse().expect("a pid")));
     let pids: BTreeMap<String, u64> = text.lines().map(|line| parse(line).expect("a name and a pid")).collect();
     assert!(pids.len() == count && pids.values().all(|pid| is_alive(*pid)));

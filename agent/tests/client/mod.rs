@@ -117,6 +117,11 @@ impl<S: Read + Write> Client<S> {
         self.notify("cancel", json!({ "call": call }), None);
     }
 
+    pub fn assert_cancels(&mut self, call: u64) {
+        self.cancel(call);
+        assert_eq!(self.answer(call).unwrap_err().code, "canceled");
+    }
+
     /// A call without a stream.
     pub fn call(&mut self, method: &str, params: Value) -> Answer {
         let id = self.begin(method, params);
@@ -200,7 +205,9 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    pub fn collect(&mut self, call: u64) -> (Vec<u8>, Answer) {
+    /// A call whose stream is read to its end.
+    pub fn collect(&mut self, method: &str, params: Value) -> (Vec<u8>, Answer) {
+        let call = self.begin(method, params);
         let mut all = Vec::new();
         let answer = self.for_each_piece(call, |_, bytes| all.extend_from_slice(&bytes));
         (all, answer)
