@@ -1,8 +1,9 @@
 //! What the agent sets up before it serves callers.
 
 use crate::args::Args;
+use crate::os::log::attempt;
 use crate::os::user::{self, User};
-use crate::os::{allocator, check, log, own};
+use crate::os::{allocator, check, own};
 use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -57,13 +58,10 @@ fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
         check(libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &all, none, size_of::<u64>()))?;
         let mut read: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut read);
-        libc::sigaddset(&mut read, libc::SIGCHLD);
         // The host stops PID 1 with SIGTERM. A child of another program also obeys SIGINT and SIGHUP.
-        libc::sigaddset(&mut read, libc::SIGTERM);
-        for signal in [libc::SIGINT, libc::SIGHUP] {
-            if !is_init {
-                libc::sigaddset(&mut read, signal);
-            }
+        let of_child: &[i32] = if is_init { &[] } else { &[libc::SIGINT, libc::SIGHUP] };
+        for signal in [&[libc::SIGCHLD, libc::SIGTERM], of_child].concat() {
+            libc::sigaddset(&mut read, signal);
         }
         own(libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))
     }
@@ -86,9 +84,10 @@ fn raise_open_files() -> Option<libc::rlimit> {
 /// the volume reports it.
 pub fn open_dirs(args: &Args) {
     for dir in &args.open_dirs {
-        if let Err(error) = open_dir(dir, &user::default_user(args)) {
-            log::warn(format_args!("cannot make {} writable for all users: {error}", dir.display()));
-        }
+        attempt(
+            format_args!("make {} writable for all users", dir.display()),
+            open_dir(dir, &user::default_user(args)),
+        );
     }
 }
 

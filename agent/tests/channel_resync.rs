@@ -2,20 +2,19 @@
 
 mod client;
 
+use client::agent::{AgentProcess, TempDir, agent_command, make_fifo};
 use client::processes::is_alive;
-use client::wire::Wire;
-use client::{TempDir, eventually};
+use client::{Client, Event, eventually};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::process::{Child, Command};
 
 const HALF: usize = 1024 * 1024 + 1;
 
 /// The agent on a pair of FIFOs that stay open.
 struct Agent {
-    child: Child,
+    _process: AgentProcess,
     home: TempDir,
     _held: [File; 2],
 }
@@ -24,27 +23,18 @@ impl Agent {
     fn start(name: &str) -> Self {
         let home = TempDir::new(name);
         let held = ["in", "out"].map(|name| {
-            let path = home.path().join(name);
-            assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+            let path = home.join(name);
+            make_fifo(&path);
             File::options().read(true).write(true).open(path).unwrap()
         });
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-        command.args(["--journal-dir"]).arg(home.path().join("journals")).env("HOME", home.path());
-        command.current_dir(home.path()).stdin(held[0].try_clone().unwrap()).stdout(held[1].try_clone().unwrap());
-        Self { child: command.spawn().expect("the agent starts"), home, _held: held }
+        let [stdin, stdout] = held.each_ref().map(|fifo| fifo.try_clone().unwrap());
+        let process = AgentProcess::spawn(agent_command(&home).stdin(stdin).stdout(stdout));
+        Self { _process: process, home, _held: held }
     }
 
     fn caller(&self) -> Fifos {
-        let open = |name| File::options().read(true).write(true).open(self.home.path().join(name)).unwrap();
+        let open = |name| File::options().read(true).write(true).open(self.home.join(name)).unwrap();
         Fifos { input: open("in"), output: open("out") }
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
-        let _ = self.child.wait();
     }
 }
 
@@ -70,7 +60,7 @@ impl Write for Fifos {
 }
 
 /// Pads, sends hello and skips to its answer, as docs/agent-protocol.md describes.
-fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
+fn open_again(mut fifos: Fifos, id: &str) -> (Client<Fifos>, Value) {
     let mut writer = fifos.input.try_clone().unwrap();
     let hello = json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": { "generation": 1 } });
     // Reads while it writes: the agent may still be writing to the previous caller.
@@ -94,14 +84,14 @@ fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
     }
     writing.join().unwrap();
     let answer: Value = serde_json::from_slice(&line).expect("the answer to hello");
-    (Wire::new(fifos), answer)
+    (Client::on(fifos), answer)
 }
 
 #[test]
 fn executes_no_part_of_an_unfinished_frame() {
     let agent = Agent::start("resync-torn");
-    let (mut wire, _) = open_again(agent.caller(), "first");
-    wire.call("process.spawn", json!({ "process": "cat", "argv": ["cat"], "stdin": true }));
+    let (mut client, _) = open_again(agent.caller(), "first");
+    client.start_process("cat", json!({ "argv": ["cat"], "stdin": true }));
     let stdin = r#"{"jsonrpc":"2.0","id":5,"method":"process.stdin","params":{"process":"cat"},"bytes":6}"#;
     let touch = r#"{"jsonrpc":"2.0","id":6,"method":"exec","params":{"cmd":"touch touched"}}"#;
     let torn = [
@@ -115,70 +105,61 @@ fn executes_no_part_of_an_unfinished_frame() {
         String::new(),
     ];
     for (number, unfinished) in torn.iter().enumerate() {
-        wire.stream.write_all(unfinished.as_bytes()).unwrap();
-        drop(wire);
+        client.stream.write_all(unfinished.as_bytes()).unwrap();
+        drop(client);
         let (next, hello) = open_again(agent.caller(), &format!("caller-{number}"));
         let info = &hello["result"]["processes"][0];
         assert_eq!((&info["process"], &info["stdin_offset"]), (&json!("cat"), &json!(0)), "after {unfinished:?}");
-        wire = next;
+        client = next;
     }
-    wire.send(&json!({ "jsonrpc": "2.0", "id": "end", "method": "process.stdin",
-                       "params": { "process": "cat", "offset": 0, "close": true }, "bytes": 4 }));
-    wire.stream.write_all(b"good\n").unwrap();
-    assert_eq!(wire.answer(&json!("end"))["result"], json!({ "offset": 4 }));
-    wire.call("process.wait", json!({ "process": "cat" }));
-    wire.begin("process.output", json!({ "process": "cat", "window": 100 }));
-    assert_eq!(wire.frame().attachment.as_deref(), Some(&b"good"[..]));
-    assert!(!agent.home.path().join("touched").exists());
+    let last = client.stdin("cat", json!({ "offset": 0, "close": true }), b"good");
+    assert_eq!(last, Ok(json!({ "offset": 4 })));
+    client.wait("cat");
+    assert_eq!(client.read_output("cat", 0).bytes(), b"good");
+    assert!(!agent.home.join("touched").exists());
 }
 
 #[test]
 fn cancels_the_calls_of_the_previous_caller_on_hello() {
     let agent = Agent::start("resync-calls");
-    let (mut wire, _) = open_again(agent.caller(), "first");
-    wire.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
-    let pid_file = agent.home.path().join("pid");
+    let (mut client, _) = open_again(agent.caller(), "first");
+    client.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
+    let pid_file = agent.home.join("pid");
     eventually("the command to start", || pid_file.exists());
     let pid = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
-    drop(wire);
-    let (mut wire, _) = open_again(agent.caller(), "second");
+    drop(client);
+    let (mut client, _) = open_again(agent.caller(), "second");
     eventually("the command to end", || !is_alive(pid));
-    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
+    assert_eq!(client.call("ping", json!({})), Ok(json!({ "pong": true })));
 }
 
 #[test]
 fn lets_a_new_caller_continue_reading_at_the_previous_offset() {
     let agent = Agent::start("resync-output");
-    let (mut wire, _) = open_again(agent.caller(), "first");
-    wire.call("process.spawn", json!({ "process": "seq", "argv": ["seq", "1", "300000"] }));
-    let call = wire.begin("process.output", json!({ "process": "seq", "window": 1 << 20 }));
+    let (mut client, _) = open_again(agent.caller(), "first");
+    client.start_process("seq", json!({ "argv": ["seq", "1", "300000"] }));
+    let call = client.begin_output("seq", 0, 1 << 20);
     let mut seen = Vec::new();
     while seen.len() < 1000 {
-        let frame = wire.frame();
-        assert_eq!(frame.message["params"]["call"], json!(call));
-        assert_eq!(frame.message["params"]["offset"], json!(seen.len()));
-        seen.extend_from_slice(&frame.attachment.unwrap());
+        let Event::Data { params, bytes } = client.event(call) else { panic!("expected data") };
+        assert_eq!(params["offset"], json!(seen.len()));
+        seen.extend_from_slice(&bytes);
     }
     // The caller stops while the FIFO is full of its frames.
-    let fd = wire.stream.output.as_raw_fd();
+    let fd = client.stream.output.as_raw_fd();
     eventually("a backlog", || {
         let mut waiting: libc::c_int = 0;
         // SAFETY: the ioctl fills an integer.
         unsafe { libc::ioctl(fd, libc::FIONREAD, &mut waiting) };
         waiting > 4096
     });
-    drop(wire);
-    let (mut wire, hello) = open_again(agent.caller(), "second");
+    drop(client);
+    let (mut client, hello) = open_again(agent.caller(), "second");
     assert!(hello["result"]["processes"][0]["end_offset"].as_u64().unwrap() >= seen.len() as u64);
-    let call = wire.begin("process.output", json!({ "process": "seq", "offset": seen.len(), "window": 60 << 20 }));
-    loop {
-        let frame = wire.frame();
-        if frame.message.get("id") == Some(&json!(call)) {
-            break;
-        }
-        assert_eq!(frame.message["params"]["offset"], json!(seen.len()));
-        seen.extend_from_slice(&frame.attachment.unwrap());
-    }
+    let rest = client.read_output("seq", seen.len() as u64);
+    rest.assert_contiguous(seen.len() as u64);
+    assert_eq!(rest.dropped(), 0);
+    seen.extend_from_slice(&rest.bytes());
     let expected: Vec<u8> = (1..=300_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
     assert!(seen == expected);
 }
@@ -186,15 +167,15 @@ fn lets_a_new_caller_continue_reading_at_the_previous_offset() {
 #[test]
 fn thaws_when_a_new_caller_says_hello() {
     let agent = Agent::start("resync-quiesced");
-    let (mut wire, _) = open_again(agent.caller(), "first");
-    wire.call("process.spawn", json!({ "process": "yes", "command": "seq 1 1000000" }));
-    let output = wire.begin("process.output", json!({ "process": "yes", "window": 1 << 20 }));
-    assert_eq!(wire.frame().message["params"]["call"], json!(output));
-    wire.call("system.quiesce", json!({}));
-    assert_eq!(wire.call("process.list", json!({}))["error"]["data"]["reason"], json!("quiesced"));
-    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
-    drop(wire);
-    let (mut wire, hello) = open_again(agent.caller(), "second");
+    let (mut client, _) = open_again(agent.caller(), "first");
+    client.start_process("yes", json!({ "command": "seq 1 1000000" }));
+    let output = client.begin_output("yes", 0, 1 << 20);
+    assert!(matches!(client.event(output), Event::Data { .. }));
+    client.call("system.quiesce", json!({})).unwrap();
+    assert_eq!(client.call("process.list", json!({})).unwrap_err().reason, "quiesced");
+    assert_eq!(client.call("ping", json!({})), Ok(json!({ "pong": true })));
+    drop(client);
+    let (mut client, hello) = open_again(agent.caller(), "second");
     assert_eq!(hello["result"]["epoch"], json!(0));
-    assert!(wire.call("process.list", json!({})).get("result").is_some());
+    assert!(client.call("process.list", json!({})).is_ok());
 }

@@ -2,23 +2,11 @@
 
 mod client;
 
-use client::wire::Wire;
-use client::{TempDir, eventually};
+use client::agent::{AgentProcess, TempDir};
+use client::{Client, eventually};
 use serde_json::json;
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::{Child, Command, Stdio};
-
-struct Agent(Child);
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
-        let _ = self.0.wait();
-    }
-}
 
 /// Both sides of a terminal with default settings, which echoes and edits lines.
 fn open_pair() -> (File, File, String) {
@@ -46,34 +34,16 @@ fn is_raw(terminal: &File) -> bool {
 fn carries_every_byte_unchanged_over_a_serial_port() {
     let home = TempDir::new("serial");
     let (master, slave, path) = open_pair();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-    command.args(["--channel", &format!("serial:{path}")]).env("HOME", home.path());
-    let _agent = Agent(command.stdin(Stdio::null()).spawn().expect("the agent starts"));
+    let _agent = AgentProcess::serve(&home, &format!("serial:{path}"));
     eventually("the terminal to be raw", || is_raw(&master));
     drop(slave);
 
-    let mut wire = Wire::new(master);
-    let hello = wire.call("hello", json!({ "generation": 1 }));
-    assert_eq!(hello["result"]["generation"], json!(1));
-    wire.call("process.spawn", json!({ "process": "p", "argv": ["cat"], "stdin": true }));
+    let mut client = Client::on(master);
+    let hello = client.call("hello", json!({ "generation": 1 })).unwrap();
+    assert_eq!(hello["generation"], json!(1));
+    client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
-    let params = json!({ "process": "p", "close": true });
-    let size = bytes.len();
-    wire.send(&json!({ "jsonrpc": "2.0", "id": "in", "method": "process.stdin", "params": params, "bytes": size }));
-    wire.stream.write_all(&bytes).unwrap();
-    wire.stream.write_all(b"\n").unwrap();
-    assert_eq!(wire.answer(&json!("in"))["result"], json!({ "offset": size }));
-    let call = wire.begin("process.output", json!({ "process": "p", "window": 1 << 20 }));
-    let mut seen = Vec::new();
-    loop {
-        let frame = wire.frame();
-        match frame.attachment {
-            Some(attachment) => seen.extend_from_slice(&attachment),
-            None => {
-                assert_eq!(frame.message["id"], json!(call));
-                break;
-            }
-        }
-    }
-    assert!(seen == bytes);
+    let written = client.stdin("p", json!({ "close": true }), &bytes);
+    assert_eq!(written, Ok(json!({ "offset": bytes.len() })));
+    assert!(client.read_output("p", 0).bytes() == bytes);
 }

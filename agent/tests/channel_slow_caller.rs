@@ -2,63 +2,44 @@
 
 mod client;
 
-use client::{Client, Event, TempDir};
+use client::agent::{TempDir, agent_command};
+use client::processes::state;
+use client::{memory_kib, start};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const MIB: u64 = 1024 * 1024;
 
-/// The agent's anonymous memory, which is the same for debug and release builds.
-fn own_memory_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the agent runs");
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("the field exists");
-    line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")
-}
-
-/// The state of a process in /proc: 'R' runs, 'S' sleeps.
-fn state(pid: u32) -> char {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the agent runs");
-    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("a state")
-}
+/// Anonymous memory, which is the same for debug and release builds.
+const OWN_MEMORY: &str = "RssAnon:";
 
 #[test]
 fn serves_other_readers_while_one_has_no_credit() {
-    let home = TempDir::new("slow-credit");
-    let mut client = Client::start(home.path());
+    let (_home, mut client) = start("slow-credit");
     let endless = json!({ "command": "while :; do echo 0123456789; done", "journal_bytes": MIB });
     client.start_process("stalled", endless);
     let stalled = client.begin_output("stalled", 0, 1);
     client.start_process("flowing", json!({ "command": "head -c 52428800 /dev/zero" }));
     let flowing = client.begin_output("flowing", 0, 1 << 20);
     let (mut size, mut peak) = (0, 0);
-    loop {
-        match client.event(flowing) {
-            Event::Data { bytes, .. } => {
-                assert!(bytes.iter().all(|byte| *byte == 0));
-                client.credit(flowing, bytes.len());
-                size += bytes.len() as u64;
-                peak = peak.max(own_memory_kib(client.child.id()));
-            }
-            Event::Answer(answer) => {
-                assert_eq!(answer.unwrap(), json!({ "offset": 50 * MIB }));
-                break;
-            }
-            other => panic!("unexpected {other:?}"),
-        }
-    }
-    assert_eq!(size, 50 * MIB);
+    let pid = client.stream.child.id();
+    let answer = client.for_each_piece(flowing, |_, bytes| {
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        size += bytes.len() as u64;
+        peak = peak.max(memory_kib(pid, OWN_MEMORY));
+    });
+    assert_eq!((answer, size), (Ok(json!({ "offset": 50 * MIB })), 50 * MIB));
     assert!(peak < 8 * 1024, "{peak} KiB at its highest");
-    let Event::Data { bytes, .. } = client.event(stalled) else { panic!("expected the byte of the stalled reader") };
-    assert_eq!(bytes, b"0");
+    assert_eq!(client.read_exactly(stalled, 1), b"0");
 }
 
 #[test]
 fn uses_bounded_memory_for_a_caller_that_never_reads() {
     let home = TempDir::new("slow-deaf");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-    command.args(["--exit-on-eof", "--journal-dir"]).arg(home.path().join("journals")).env("HOME", home.path());
+    let mut command = agent_command(&home);
+    command.arg("--exit-on-eof");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
 
@@ -88,7 +69,7 @@ fn uses_bounded_memory_for_a_caller_that_never_reads() {
             Ok(_) => break,
             // An agent that sleeps although its input is full waits for its caller to read.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if state(child.id()) == 'S' {
+                if state(child.id().into()).expect("the agent runs") == 'S' {
                     break;
                 }
                 std::thread::yield_now();
@@ -97,7 +78,7 @@ fn uses_bounded_memory_for_a_caller_that_never_reads() {
         }
     }
     assert!(sent > 1000, "{sent}");
-    let memory = own_memory_kib(child.id());
+    let memory = memory_kib(child.id(), OWN_MEMORY);
     assert!(memory < 16 * 1024, "{memory} KiB after {sent} unread calls");
 
     // When the caller reads, the agent answers everything.

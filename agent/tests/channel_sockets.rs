@@ -2,99 +2,75 @@
 
 mod client;
 
+use client::agent::{AgentProcess, PROGRAM, TempDir, lacks_root, make_fifo, mode};
 use client::processes::is_alive;
-use client::wire::Wire;
-use client::{TempDir, eventually};
+use client::{Client, eventually};
 use serde_json::json;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-/// Stopped on drop, with its processes.
-struct Agent(Child);
-
-impl Agent {
-    fn start(home: &TempDir, channel: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-        command.args(["--channel", channel]).env("HOME", home.path()).current_dir(home.path());
-        Self(command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the agent starts"))
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
-        let _ = self.0.wait();
-    }
-}
-
-fn start_unix(name: &str) -> (TempDir, Agent, PathBuf) {
+fn start_unix(name: &str) -> (TempDir, AgentProcess, PathBuf) {
     let home = TempDir::new(name);
-    let path = home.path().join("agent.sock");
-    let agent = Agent::start(&home, &format!("unix:{}", path.display()));
+    let path = home.join("agent.sock");
+    let agent = AgentProcess::serve(&home, &format!("unix:{}", path.display()));
     eventually("the agent to listen", || UnixStream::connect(&path).is_ok());
     (home, agent, path)
 }
 
-fn connect(path: &Path) -> Wire<UnixStream> {
+fn connect(path: &Path) -> Client<UnixStream> {
     let stream = UnixStream::connect(path).expect("the agent accepts");
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    Wire::new(stream)
+    Client::on(stream)
 }
 
 #[test]
 fn gives_each_connection_its_own_calls_and_shares_the_processes() {
     let (home, _agent, path) = start_unix("socket-several");
     let (mut one, mut two) = (connect(&path), connect(&path));
-    one.call("process.spawn", json!({ "process": "p", "command": "read x; echo got $x", "stdin": true }));
+    one.start_process("p", json!({ "command": "read x; echo got $x", "stdin": true }));
     // Both connections number their calls from 1, so they use the same ids.
     let waits =
         (one.begin("process.wait", json!({ "process": "p" })), two.begin("process.wait", json!({ "process": "p" })));
     let mut three = connect(&path);
-    assert_eq!(three.call("ping", json!({}))["result"], json!({ "pong": true }));
-    three.send(
-        &json!({ "jsonrpc": "2.0", "id": 9, "method": "process.stdin", "params": { "process": "p" }, "bytes": 3 }),
-    );
-    std::io::Write::write_all(&mut three.stream, b"hi\n\n").unwrap();
-    assert_eq!(three.answer(&json!(9))["result"], json!({ "offset": 3 }));
-    for (wire, call) in [(&mut one, waits.0), (&mut two, waits.1)] {
-        assert_eq!(wire.answer(&json!(call))["result"]["status"]["exit_code"], json!(0));
+    assert_eq!(three.call("ping", json!({})), Ok(json!({ "pong": true })));
+    assert_eq!(three.stdin("p", json!({}), b"hi\n"), Ok(json!({ "offset": 3 })));
+    for (client, call) in [(&mut one, waits.0), (&mut two, waits.1)] {
+        assert_eq!(client.answer(call).unwrap()["status"]["exit_code"], json!(0));
     }
     // A hello cancels only the calls of its own connection.
-    assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
+    make_fifo(&home.join("fifo"));
     let slow = two.begin("exec", json!({ "cmd": "cat fifo" }));
-    assert_eq!(two.call("ping", json!({}))["result"], json!({ "pong": true }));
-    one.call("hello", json!({ "generation": 1 }));
-    std::fs::write(home.path().join("fifo"), "done\n").unwrap();
-    assert_eq!(two.answer(&json!(slow))["result"]["stdout"], json!("done\n"));
+    assert_eq!(two.call("ping", json!({})), Ok(json!({ "pong": true })));
+    one.call("hello", json!({ "generation": 1 })).unwrap();
+    std::fs::write(home.join("fifo"), "done\n").unwrap();
+    assert_eq!(two.answer(slow).unwrap()["stdout"], json!("done\n"));
 }
 
 #[test]
 fn cancels_the_calls_of_a_closed_connection_and_keeps_its_processes() {
     let (home, _agent, path) = start_unix("socket-ends");
     let mut one = connect(&path);
-    one.call("process.spawn", json!({ "process": "stays", "argv": ["sleep", "1000"] }));
+    one.start_process("stays", json!({ "argv": ["sleep", "1000"] }));
     one.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
-    eventually("the command to start", || home.path().join("pid").exists());
-    let pid = std::fs::read_to_string(home.path().join("pid")).unwrap().trim().parse().unwrap();
+    eventually("the command to start", || home.join("pid").exists());
+    let pid = std::fs::read_to_string(home.join("pid")).unwrap().trim().parse().unwrap();
     drop(one);
     eventually("the command to end", || !is_alive(pid));
-    let hello = connect(&path).call("hello", json!({ "generation": 1 }));
-    let processes = hello["result"]["processes"].as_array().unwrap();
+    let hello = connect(&path).call("hello", json!({ "generation": 1 })).unwrap();
+    let processes = hello["processes"].as_array().unwrap();
     assert!(processes.iter().any(|info| info["process"] == json!("stays") && info["status"].is_null()));
 }
 
 #[test]
 fn restricts_the_socket_file_to_the_agents_own_user() {
     let (_home, _agent, path) = start_unix("socket-mode");
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(mode(&path), 0o600);
 }
 
 /// A name that no other test uses.
@@ -102,33 +78,8 @@ fn unique_name(title: &str) -> String {
     format!("sandpiper-test-{title}-{}", std::process::id())
 }
 
-fn start_relay(name: &str) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-    command.args(["--relay", "--channel", &format!("unix:@{name}")]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the relay starts")
-}
-
-/// Both streams of a relay.
-struct Relayed(ChildStdin, ChildStdout);
-
-impl Read for Relayed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.1.read(buffer)
-    }
-}
-
-impl Write for Relayed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
-}
-
-fn wire_of(relay: &mut Child) -> Wire<Relayed> {
-    Wire::new(Relayed(relay.stdin.take().unwrap(), relay.stdout.take().unwrap()))
+fn start_relay(name: &str) -> Client {
+    Client::spawn(Command::new(PROGRAM).args(["--relay", "--channel", &format!("unix:@{name}")]))
 }
 
 #[test]
@@ -137,49 +88,41 @@ fn relays_calls_and_exits_with_its_caller_or_its_agent() {
     let name = unique_name("relay");
     // The relay waits for an agent that starts later.
     let mut relay = start_relay(&name);
-    let agent = Agent::start(&home, &format!("unix:@{name}"));
-    let mut wire = wire_of(&mut relay);
-    assert_eq!(wire.call("exec", json!({ "cmd": "echo relayed" }))["result"]["stdout"], json!("relayed\n"));
-    let much = wire.call("exec", json!({ "cmd": "head -c 150000 /dev/zero | tr '\\0' x" }));
-    assert_eq!(much["result"]["stdout"].as_str().map(str::len), Some(150_000));
-    drop(wire);
-    assert!(relay.wait().unwrap().success());
+    let agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
+    assert_eq!(relay.call("exec", json!({ "cmd": "echo relayed" })).unwrap()["stdout"], json!("relayed\n"));
+    let much = relay.call("exec", json!({ "cmd": "head -c 150000 /dev/zero | tr '\\0' x" })).unwrap();
+    assert_eq!(much["stdout"].as_str().map(str::len), Some(150_000));
+    relay.stream.close_input();
+    assert!(relay.stream.child.wait().unwrap().success());
 
     let mut relay = start_relay(&name);
-    let mut wire = wire_of(&mut relay);
-    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
+    assert_eq!(relay.call("ping", json!({})), Ok(json!({ "pong": true })));
     drop(agent);
-    assert!(relay.wait().unwrap().success());
+    assert!(relay.stream.child.wait().unwrap().success());
 }
 
 #[test]
 fn serves_a_caller_while_the_relay_of_the_previous_one_hangs() {
     let home = TempDir::new("relay-hangs");
     let name = unique_name("relay-hangs");
-    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let _agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
     let mut hanging = start_relay(&name);
-    let mut wire = wire_of(&mut hanging);
     // The first caller never reads.
-    wire.begin("exec", json!({ "cmd": "head -c 4000000 /dev/zero" }));
+    hanging.begin("exec", json!({ "cmd": "head -c 4000000 /dev/zero" }));
     // SAFETY: the child has not been waited for.
-    unsafe { libc::kill(hanging.id() as i32, libc::SIGSTOP) };
-    let mut relay = start_relay(&name);
-    assert_eq!(wire_of(&mut relay).call("ping", json!({}))["result"], json!({ "pong": true }));
-    hanging.kill().unwrap();
-    hanging.wait().unwrap();
-    relay.wait().unwrap();
+    unsafe { libc::kill(hanging.stream.child.id() as i32, libc::SIGSTOP) };
+    assert_eq!(start_relay(&name).call("ping", json!({})), Ok(json!({ "pong": true })));
+    hanging.stream.child.kill().unwrap();
 }
 
 #[test]
 fn closes_connections_of_other_users_to_an_abstract_socket() {
-    // SAFETY: a system call without arguments.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can act as another user");
+    if lacks_root("only root can act as another user") {
         return;
     }
     let home = TempDir::new("socket-name");
     let name = unique_name("name");
-    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let _agent = AgentProcess::serve(&home, &format!("unix:@{name}"));
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     eventually("the agent to listen", || UnixStream::connect_addr(&address).is_ok());
     let served = |uid: u32| {
@@ -232,8 +175,8 @@ fn serves_calls_over_vsock() {
         Ok(_) => panic!("a program already listens on vsock port {port}"),
     }
     let home = TempDir::new("socket-vsock");
-    let _agent = Agent::start(&home, &format!("vsock:{port}"));
+    let _agent = AgentProcess::serve(&home, &format!("vsock:{port}"));
     eventually("the agent to listen", || connect_vsock(port).is_ok());
-    let mut wire = Wire::new(connect_vsock(port).unwrap());
-    assert_eq!(wire.call("exec", json!({ "cmd": "echo over vsock" }))["result"]["stdout"], json!("over vsock\n"));
+    let mut client = Client::on(connect_vsock(port).unwrap());
+    assert_eq!(client.call("exec", json!({ "cmd": "echo over vsock" })).unwrap()["stdout"], json!("over vsock\n"));
 }

@@ -2,7 +2,7 @@
 
 mod client;
 
-use client::{Client, TempDir};
+use client::{Client, start};
 use sandpiper_agent::methods;
 use sandpiper_agent::wire::frame::{self, Decoder, Fault, Frame};
 use sandpiper_agent::wire::limits;
@@ -75,8 +75,7 @@ fn encodes_every_frame_exactly_as_in_the_vectors() {
 
 #[test]
 fn answers_every_malformed_frame_as_in_the_vectors() {
-    let home = TempDir::new("conformance-faults");
-    let mut client = Client::start(home.path());
+    let (_home, mut client) = start("conformance-faults");
     for vector in vectors("faults") {
         let wire = base64(&vector["wire"]);
         for chunk in [1, wire.len()] {
@@ -114,8 +113,7 @@ fn refusal_reason(client: &mut Client, method: &str, params: Value, attachment: 
 
 #[test]
 fn accepts_the_params_of_every_request_and_refuses_wrong_ones() {
-    let home = TempDir::new("conformance-params");
-    let mut client = Client::start(home.path());
+    let (_home, mut client) = start("conformance-params");
     let mut seen = 0;
     for vector in vectors("frames") {
         let message = &vector["message"];
@@ -177,14 +175,12 @@ fn implements_exactly_the_methods_of_its_generation() {
     let named: BTreeSet<String> = methods::NAMES.iter().map(|name| name.to_string()).collect();
     assert_eq!(named, frozen_methods());
     assert_eq!(named.len(), methods::NAMES.len(), "every name is unique");
-    let home = TempDir::new("conformance-methods");
-    let mut client = Client::start(home.path());
+    let (_home, mut client) = start("conformance-methods");
     let listed = client.call("hello", json!({ "generation": 1 })).unwrap()["methods"].clone();
     assert_eq!(listed, json!(methods::NAMES));
     for name in methods::NAMES.iter().filter(|name| !name.starts_with("system.")) {
         let reason = refusal_reason(&mut client, name, json!({ "unexpected": true }), None);
         assert_ne!(reason.as_deref(), Some("unknown_method"), "{name}");
     }
-    let unknown = client.call("no.such.method", json!({})).unwrap_err();
-    assert_eq!((unknown.code.as_str(), unknown.reason.as_str()), ("unimplemented", "unknown_method"));
+    client.assert_refuses("no.such.method", json!({}), "unimplemented", "unknown_method");
 }

@@ -1,9 +1,9 @@
 mod client;
 
-use client::{Client, Event, TempDir};
+use client::{Client, Event, assert_refused, start};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::thread::{JoinHandle, spawn};
 
@@ -31,40 +31,48 @@ fn read_to_end(agent: &mut Client, call: u64) -> Vec<u8> {
     }
 }
 
-/// Reads to the end, then answers in capitals. That works only if each direction can end alone.
-fn answer_in_capitals<S: Read + Write + Send + 'static>(accept: impl FnOnce() -> S + Send + 'static) -> JoinHandle<()> {
-    spawn(move || {
+fn listen() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+/// Runs a program that listens on a port and gets one connection.
+fn serve<T: Send + 'static>(program: impl FnOnce(TcpStream) -> T + Send + 'static) -> (u16, JoinHandle<T>) {
+    let (listener, port) = listen();
+    (port, spawn(move || program(listener.accept().unwrap().0)))
+}
+
+/// Dials a program that reads to the end and then answers in capitals. That works only if each direction can end alone.
+fn expect_capitals<S>(agent: &mut Client, params: Value, accept: impl FnOnce() -> S + Send + 'static)
+where
+    S: Read + Write,
+{
+    let server = spawn(move || {
         let mut stream = accept();
         let mut text = Vec::new();
         stream.read_to_end(&mut text).unwrap();
         stream.write_all(&text.to_ascii_uppercase()).unwrap();
-    })
-}
-
-fn expect_capitals(agent: &mut Client, params: Value) {
+    });
     let call = dial(agent, params, 1 << 20);
     agent.data(call, b"hello ");
     agent.data(call, b"there");
     agent.end(call);
     assert_eq!(read_to_end(agent, call), b"HELLO THERE");
     assert_eq!(agent.event(call), Event::Answer(Ok(json!({ "sent": 11, "received": 11 }))));
-}
-
-#[test]
-fn carries_the_answer_of_a_tcp_port_after_the_caller_ends_its_direction() {
-    let home = TempDir::new("dial-tcp");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = answer_in_capitals(move || listener.accept().unwrap().0);
-    expect_capitals(&mut agent, json!({ "port": port }));
     server.join().unwrap();
 }
 
 #[test]
+fn carries_the_answer_of_a_tcp_port_after_the_caller_ends_its_direction() {
+    let (_home, mut agent) = start("dial-tcp");
+    let (listener, port) = listen();
+    expect_capitals(&mut agent, json!({ "port": port }), move || listener.accept().unwrap().0);
+}
+
+#[test]
 fn reaches_a_program_that_listens_only_on_ipv6() {
-    let home = TempDir::new("dial-ipv6");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("dial-ipv6");
     let listener = match TcpListener::bind("[::1]:0") {
         Ok(listener) => listener,
         Err(error) => {
@@ -73,29 +81,20 @@ fn reaches_a_program_that_listens_only_on_ipv6() {
         }
     };
     let port = listener.local_addr().unwrap().port();
-    let server = answer_in_capitals(move || listener.accept().unwrap().0);
-    expect_capitals(&mut agent, json!({ "port": port }));
-    server.join().unwrap();
+    expect_capitals(&mut agent, json!({ "port": port }), move || listener.accept().unwrap().0);
 }
 
 #[test]
 fn dials_a_unix_socket_by_path() {
-    let home = TempDir::new("dial-unix");
-    let mut agent = Client::start(home.path());
-    let listener = UnixListener::bind(home.path().join("socket")).unwrap();
-    let server = answer_in_capitals(move || listener.accept().unwrap().0);
-    expect_capitals(&mut agent, json!({ "path": "socket" }));
-    server.join().unwrap();
+    let (home, mut agent) = start("dial-unix");
+    let listener = UnixListener::bind(home.join("socket")).unwrap();
+    expect_capitals(&mut agent, json!({ "path": "socket" }), move || listener.accept().unwrap().0);
 }
 
 #[test]
 fn forwards_the_peers_end_while_the_caller_still_sends() {
-    let home = TempDir::new("dial-half");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (_home, mut agent) = start("dial-half");
+    let (port, server) = serve(|mut stream| {
         stream.write_all(b"first").unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut text = String::new();
@@ -112,12 +111,8 @@ fn forwards_the_peers_end_while_the_caller_still_sends() {
 
 #[test]
 fn carries_8_mib_in_both_directions_at_once() {
-    let home = TempDir::new("dial-much");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (_home, mut agent) = start("dial-much");
+    let (port, server) = serve(|mut stream| {
         let mut buffer = vec![0; 100_000];
         while let Ok(size @ 1..) = stream.read(&mut buffer) {
             stream.write_all(&buffer[..size]).unwrap();
@@ -151,21 +146,12 @@ fn carries_8_mib_in_both_directions_at_once() {
 
 #[test]
 fn stops_reading_from_the_peer_when_the_caller_grants_no_credit() {
-    let home = TempDir::new("dial-window");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let server = spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+    let (_home, mut agent) = start("dial-window");
+    let (port, server) = serve(|mut stream| {
         stream.write_all(&vec![b'x'; 1 << 20]).unwrap();
     });
     let call = dial(&mut agent, json!({ "port": port }), 1000);
-    let mut received = 0;
-    while received < 1000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
-        received += bytes.len();
-    }
-    assert_eq!(received, 1000);
+    agent.read_exactly(call, 1000);
     agent.assert_silent(call);
     agent.credit(call, 1000);
     assert_eq!(read_to_end(&mut agent, call).len(), (1 << 20) - 1000);
@@ -174,23 +160,18 @@ fn stops_reading_from_the_peer_when_the_caller_grants_no_credit() {
 
 #[test]
 fn closes_the_connection_on_cancel() {
-    let home = TempDir::new("dial-cancel");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let (_home, mut agent) = start("dial-cancel");
+    let (listener, port) = listen();
     let call = dial(&mut agent, json!({ "port": port }), 1000);
     let (mut stream, _) = listener.accept().unwrap();
-    agent.cancel(call);
-    assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
+    agent.assert_cancels(call);
     assert_eq!(stream.read(&mut [0; 10]).unwrap(), 0);
 }
 
 #[test]
 fn ends_the_call_when_the_peer_resets_the_connection() {
-    let home = TempDir::new("dial-reset");
-    let mut agent = Client::start(home.path());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let (_home, mut agent) = start("dial-reset");
+    let (listener, port) = listen();
     let call = dial(&mut agent, json!({ "port": port }), 1000);
     let (stream, _) = listener.accept().unwrap();
     agent.data(call, b"never read");
@@ -198,16 +179,14 @@ fn ends_the_call_when_the_peer_resets_the_connection() {
     assert_eq!(agent.event(call), Event::Credit(10));
     stream.peek(&mut [0; 10]).unwrap();
     drop(stream);
-    let failure = agent.answer(call).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("unavailable", "connection_reset"));
+    assert_refused(agent.answer(call), "unavailable", "connection_reset");
 }
 
 #[test]
 fn reports_why_an_address_cannot_be_dialed() {
-    let home = TempDir::new("dial-refused");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("dial-refused");
     let free_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    drop(UnixListener::bind(home.path().join("stale")).unwrap());
+    drop(UnixListener::bind(home.join("stale")).unwrap());
     let cases = [
         (json!({ "port": free_port }), "unavailable", "connection_refused"),
         (json!({ "path": "stale" }), "unavailable", "connection_refused"),
@@ -220,7 +199,6 @@ fn reports_why_an_address_cannot_be_dialed() {
     ];
     for (mut params, code, reason) in cases {
         params["window"] = json!(1000);
-        let failure = agent.call("port.dial", params.clone()).unwrap_err();
-        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{params}");
+        agent.assert_refuses("port.dial", params, code, reason);
     }
 }

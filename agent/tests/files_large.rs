@@ -2,7 +2,7 @@
 
 mod client;
 
-use client::{Client, Event, TempDir, eventually};
+use client::{Event, eventually, start};
 use serde_json::json;
 
 const SIZE: usize = 300 << 20;
@@ -28,8 +28,7 @@ impl Noise {
 
 #[test]
 fn writes_and_reads_300_mib_unchanged_in_little_memory() {
-    let home = TempDir::new("large");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("large");
     let mut piece = vec![0; PIECE];
     agent.call("ping", json!({})).unwrap();
     let memory_before = agent.memory_kib();
@@ -54,40 +53,30 @@ fn writes_and_reads_300_mib_unchanged_in_little_memory() {
     let call = agent.begin("file.read", json!({ "path": "large", "window": 1 << 20 }));
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let (mut expected, mut received) = (Vec::new(), 0);
-    loop {
-        match agent.event(call) {
-            Event::Data { bytes, .. } => {
-                while expected.len() < bytes.len() {
-                    noise.fill(&mut piece);
-                    expected.extend_from_slice(&piece);
-                }
-                assert!(expected[..bytes.len()] == bytes, "the contents differ after {received} bytes");
-                expected.drain(..bytes.len());
-                received += bytes.len();
-                agent.credit(call, bytes.len());
-            }
-            Event::Answer(answer) => {
-                assert_eq!((answer, received), (Ok(json!({ "size": SIZE })), SIZE));
-                break;
-            }
-            other => panic!("expected data or an answer, got {other:?}"),
+    let answer = agent.for_each_piece(call, |_, bytes| {
+        while expected.len() < bytes.len() {
+            noise.fill(&mut piece);
+            expected.extend_from_slice(&piece);
         }
-    }
+        assert!(expected[..bytes.len()] == bytes, "the contents differ after {received} bytes");
+        expected.drain(..bytes.len());
+        received += bytes.len();
+    });
+    assert_eq!((answer, received), (Ok(json!({ "size": SIZE })), SIZE));
     assert!(agent.peak_memory_kib() < MAX_MEMORY_KIB, "reading took {} KiB", agent.peak_memory_kib());
     eventually("the agent to return its memory", || agent.memory_kib() <= memory_before + RETAINED_KIB);
 }
 
 #[test]
 fn serves_others_in_little_memory_while_readers_stall() {
-    let home = TempDir::new("stalled");
-    let mut agent = Client::start(home.path());
-    std::fs::write(home.path().join("file"), vec![b'x'; 4 << 20]).unwrap();
+    let (home, mut agent) = start("stalled");
+    std::fs::write(home.join("file"), vec![b'x'; 4 << 20]).unwrap();
     let stalled: Vec<u64> =
         (0..500).map(|_| agent.begin("file.read", json!({ "path": "file", "window": 1 }))).collect();
     for call in stalled {
         assert!(matches!(agent.event(call), Event::Data { bytes, .. } if bytes.len() == 1));
     }
-    let call = agent.begin("file.read", json!({ "path": "file", "window": 1 << 20 }));
-    assert_eq!(agent.collect(call).1, Ok(json!({ "size": 4 << 20 })));
+    let (_, answer) = agent.collect("file.read", json!({ "path": "file", "window": 1 << 20 }));
+    assert_eq!(answer, Ok(json!({ "size": 4 << 20 })));
     assert!(agent.peak_memory_kib() < 2 * MAX_MEMORY_KIB, "{} KiB", agent.peak_memory_kib());
 }

@@ -1,6 +1,6 @@
 mod client;
 
-use client::{Answer, Client, Event, TempDir};
+use client::{Answer, Client, start};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -8,8 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 fn list(agent: &mut Client, params: Value) -> (Vec<Value>, Answer) {
-    let call = agent.begin("file.list", params);
-    let (bytes, answer) = agent.collect(call);
+    let (bytes, answer) = agent.collect("file.list", params);
     let text = String::from_utf8(bytes).unwrap();
     (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), answer)
 }
@@ -20,12 +19,11 @@ fn paths(entries: &[Value]) -> Vec<&str> {
 
 #[test]
 fn lists_entries_with_their_attributes() {
-    let home = TempDir::new("list-kinds");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "12345").unwrap();
-    fs::set_permissions(home.path().join("file"), fs::Permissions::from_mode(0o640)).unwrap();
-    fs::create_dir(home.path().join("dir")).unwrap();
-    symlink("nowhere", home.path().join("link")).unwrap();
+    let (home, mut agent) = start("list-kinds");
+    fs::write(home.join("file"), "12345").unwrap();
+    fs::set_permissions(home.join("file"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(home.join("dir")).unwrap();
+    symlink("nowhere", home.join("link")).unwrap();
     let (entries, answer) = list(&mut agent, json!({ "path": ".", "window": 1 << 20 }));
     assert_eq!(answer, Ok(json!({ "count": 3 })));
     assert_eq!(paths(&entries), ["dir", "file", "link"]);
@@ -38,15 +36,14 @@ fn lists_entries_with_their_attributes() {
 
 #[test]
 fn lists_a_tree_sorted_by_path_up_to_the_given_depth() {
-    let home = TempDir::new("list-depth");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("list-depth");
     for dir in ["a/b/c", "a-x", "aa"] {
-        fs::create_dir_all(home.path().join(dir)).unwrap();
+        fs::create_dir_all(home.join(dir)).unwrap();
     }
     for file in ["a.txt", "a/file", "a/b/c/deep", "a0"] {
-        fs::write(home.path().join(file), "").unwrap();
+        fs::write(home.join(file), "").unwrap();
     }
-    symlink("a", home.path().join("link-to-a")).unwrap();
+    symlink("a", home.join("link-to-a")).unwrap();
     let everything = ["a", "a-x", "a.txt", "a/b", "a/b/c", "a/b/c/deep", "a/file", "a0", "aa", "link-to-a"];
     let (entries, answer) = list(&mut agent, json!({ "path": ".", "depth": 0, "window": 1 << 20 }));
     assert_eq!((paths(&entries), answer), (everything.to_vec(), Ok(json!({ "count": 10 }))));
@@ -59,57 +56,44 @@ fn lists_a_tree_sorted_by_path_up_to_the_given_depth() {
 
 #[test]
 fn never_splits_a_line_and_waits_for_credit() {
-    let home = TempDir::new("list-window");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("list-window");
     for number in 0..100 {
-        fs::write(home.path().join(format!("file-{number:03}")), "").unwrap();
+        fs::write(home.join(format!("file-{number:03}")), "").unwrap();
     }
     let call = agent.begin("file.list", json!({ "path": ".", "window": 1000 }));
     let mut count = 0;
-    loop {
-        match agent.event(call) {
-            Event::Data { bytes, .. } => {
-                assert!(bytes.len() <= 1000 && bytes.ends_with(b"\n"));
-                for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                    let entry: Value = serde_json::from_slice(line).unwrap();
-                    assert_eq!(entry["path"], format!("file-{count:03}"));
-                    count += 1;
-                }
-                agent.credit(call, bytes.len());
-            }
-            Event::Answer(answer) => {
-                assert_eq!((answer, count), (Ok(json!({ "count": 100 })), 100));
-                return;
-            }
-            other => panic!("unexpected {other:?}"),
+    let answer = agent.for_each_piece(call, |_, bytes| {
+        assert!(bytes.len() <= 1000 && bytes.ends_with(b"\n"));
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let entry: Value = serde_json::from_slice(line).unwrap();
+            assert_eq!(entry["path"], format!("file-{count:03}"));
+            count += 1;
         }
-    }
+    });
+    assert_eq!((answer, count), (Ok(json!({ "count": 100 })), 100));
 }
 
 #[test]
 fn refuses_a_window_too_small_for_one_line() {
-    let home = TempDir::new("list-tiny");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "").unwrap();
+    let (home, mut agent) = start("list-tiny");
+    fs::write(home.join("file"), "").unwrap();
     let (_, answer) = list(&mut agent, json!({ "path": ".", "window": 20 }));
     assert_eq!(answer.unwrap_err().reason, "window_too_small");
 }
 
 #[test]
 fn shows_replacement_characters_in_names_that_are_not_utf_8() {
-    let home = TempDir::new("list-names");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join(OsStr::from_bytes(b"caf\xe9")), "").unwrap();
-    fs::write(home.path().join("with \"quotes\"\nand a line"), "").unwrap();
+    let (home, mut agent) = start("list-names");
+    fs::write(home.join(OsStr::from_bytes(b"caf\xe9")), "").unwrap();
+    fs::write(home.join("with \"quotes\"\nand a line"), "").unwrap();
     let (entries, _) = list(&mut agent, json!({ "path": ".", "window": 1 << 20 }));
     assert_eq!(paths(&entries), ["caf\u{fffd}", "with \"quotes\"\nand a line"]);
 }
 
 #[test]
 fn lists_a_directory_larger_than_one_batch_complete_and_sorted() {
-    let home = TempDir::new("list-huge");
-    let mut agent = Client::start(home.path());
-    let dir = home.path().join("d".repeat(200));
+    let (home, mut agent) = start("list-huge");
+    let dir = home.join("d".repeat(200));
     fs::create_dir(&dir).unwrap();
     // Three levels down a batch holds 1 MiB of names, and these take about 3 MiB.
     let deep = dir.join("x/y");
@@ -127,10 +111,9 @@ fn lists_a_directory_larger_than_one_batch_complete_and_sorted() {
 
 #[test]
 fn answers_other_calls_while_it_lists_a_large_tree() {
-    let home = TempDir::new("list-turns");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("list-turns");
     for number in 0..8_000 {
-        fs::File::create(home.path().join(format!("file-{number}"))).unwrap();
+        fs::File::create(home.join(format!("file-{number}"))).unwrap();
     }
     let listing = agent.begin("file.list", json!({ "path": ".", "window": 64 << 20 }));
     let ping = agent.begin("ping", json!({}));
@@ -148,38 +131,32 @@ fn answers_other_calls_while_it_lists_a_large_tree() {
 
 #[test]
 fn lists_a_changing_tree_with_unreadable_parts() {
-    let home = TempDir::new("list-proc");
-    let mut agent = Client::start(home.path());
-    let call = agent.begin("file.list", json!({ "path": "/proc", "depth": 3, "window": 1 << 20 }));
-    let (bytes, answer) = agent.collect(call);
+    let (_home, mut agent) = start("list-proc");
+    let (entries, answer) = list(&mut agent, json!({ "path": "/proc", "depth": 3, "window": 1 << 20 }));
     assert!(answer.unwrap()["count"].as_u64().unwrap() > 100);
-    let own = format!("{{\"path\":\"{}/status\"", agent.child.id());
-    assert!(String::from_utf8(bytes).unwrap().contains(&own));
+    assert!(paths(&entries).contains(&format!("{}/status", agent.stream.child.id()).as_str()));
 }
 
 #[test]
 fn refuses_to_list_a_path_that_is_not_a_directory() {
-    let home = TempDir::new("list-refused");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "").unwrap();
+    let (home, mut agent) = start("list-refused");
+    fs::write(home.join("file"), "").unwrap();
     for (path, code, reason) in
         [("file", "failed_precondition", "not_a_directory"), ("missing", "not_found", "no_such_file")]
     {
-        let failure = agent.call("file.list", json!({ "path": path, "window": 1 })).unwrap_err();
-        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{path}");
+        agent.assert_refuses("file.list", json!({ "path": path, "window": 1 }), code, reason);
     }
 }
 
 #[test]
 fn describes_the_target_or_the_symlink_itself() {
-    let home = TempDir::new("stat");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "12345").unwrap();
-    symlink("file", home.path().join("link")).unwrap();
-    symlink("missing", home.path().join("dangling")).unwrap();
+    let (home, mut agent) = start("stat");
+    fs::write(home.join("file"), "12345").unwrap();
+    symlink("file", home.join("link")).unwrap();
+    symlink("missing", home.join("dangling")).unwrap();
     let stat = agent.call("file.stat", json!({ "path": "link" })).unwrap();
     assert_eq!((&stat["kind"], &stat["size"]), (&json!("file"), &json!(5)));
-    assert_eq!(stat["path"], json!(home.path().join("link")));
+    assert_eq!(stat["path"], json!(home.join("link")));
     let stat = agent.call("file.stat", json!({ "path": "./link", "follow": false })).unwrap();
     assert_eq!((&stat["kind"], &stat["target"]), (&json!("symlink"), &json!("file")));
     let stat = agent.call("file.stat", json!({ "path": "/dev/null" })).unwrap();

@@ -1,19 +1,11 @@
 mod client;
 
-use client::{Client, Event, TempDir};
+use client::agent::make_fifo;
+use client::{Event, start};
 use serde_json::json;
-use std::ffi::CString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
-
-fn make_fifo(path: &Path) {
-    let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the path is NUL-terminated.
-    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o644) }, 0);
-}
 
 fn numbers(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at * 31 % 251) as u8).collect()
@@ -21,10 +13,9 @@ fn numbers(size: usize) -> Vec<u8> {
 
 #[test]
 fn reads_a_whole_file_or_a_range() {
-    let home = TempDir::new("read-range");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("read-range");
     let contents = numbers(1_000_003);
-    fs::write(home.path().join("file"), &contents).unwrap();
+    fs::write(home.join("file"), &contents).unwrap();
     let cases = [
         (json!({}), 0..1_000_003),
         (json!({ "offset": 5 }), 5..1_000_003),
@@ -36,8 +27,7 @@ fn reads_a_whole_file_or_a_range() {
     for (mut params, range) in cases {
         params["path"] = json!("file");
         params["window"] = json!(100_000);
-        let call = agent.begin("file.read", params.clone());
-        let (bytes, answer) = agent.collect(call);
+        let (bytes, answer) = agent.collect("file.read", params.clone());
         assert_eq!(answer, Ok(json!({ "size": range.len() })), "{params}");
         assert!(bytes == contents[range], "{params}");
     }
@@ -45,32 +35,22 @@ fn reads_a_whole_file_or_a_range() {
 
 #[test]
 fn sends_no_more_than_granted_and_needs_no_credit_for_the_end() {
-    let home = TempDir::new("read-window");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("read-window");
     let contents = numbers(10_000);
-    fs::write(home.path().join("file"), &contents).unwrap();
+    fs::write(home.join("file"), &contents).unwrap();
     let call = agent.begin("file.read", json!({ "path": "file", "window": 6_000 }));
-    let mut read = Vec::new();
-    while read.len() < 6_000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
-        read.extend_from_slice(&bytes);
-    }
-    assert_eq!(read.len(), 6_000);
+    let first = agent.read_exactly(call, 6_000);
     agent.assert_silent(call);
     agent.credit(call, 4_000);
-    while read.len() < 10_000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
-        read.extend_from_slice(&bytes);
-    }
+    let second = agent.read_exactly(call, 4_000);
     assert_eq!(agent.event(call), Event::Answer(Ok(json!({ "size": 10_000 }))));
-    assert!(read == contents);
+    assert!([first, second].concat() == contents);
 }
 
 #[test]
 fn sends_a_file_in_messages_of_at_most_960_kib() {
-    let home = TempDir::new("read-chunks");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), numbers(1_000_000)).unwrap();
+    let (home, mut agent) = start("read-chunks");
+    fs::write(home.join("file"), numbers(1_000_000)).unwrap();
     let call = agent.begin("file.read", json!({ "path": "file", "window": 1 << 22 }));
     let mut sizes = Vec::new();
     while let Event::Data { bytes, .. } = agent.event(call) {
@@ -82,42 +62,36 @@ fn sends_a_file_in_messages_of_at_most_960_kib() {
 
 #[test]
 fn reads_a_file_of_unknown_size_to_its_end() {
-    let home = TempDir::new("read-proc");
-    let mut agent = Client::start(home.path());
-    let call = agent.begin("file.read", json!({ "path": "/proc/self/status", "window": 1 << 20 }));
-    let (bytes, answer) = agent.collect(call);
+    let (_home, mut agent) = start("read-proc");
+    let (bytes, answer) = agent.collect("file.read", json!({ "path": "/proc/self/status", "window": 1 << 20 }));
     assert!(String::from_utf8(bytes).unwrap().starts_with("Name:\tsandpiper-agent"));
     assert!(answer.unwrap()["size"].as_u64().unwrap() > 100);
 }
 
 #[test]
 fn reads_through_a_symlink() {
-    let home = TempDir::new("read-link");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "contents").unwrap();
-    symlink("file", home.path().join("link")).unwrap();
-    let call = agent.begin("file.read", json!({ "path": "link", "window": 100 }));
-    assert_eq!(agent.collect(call), (b"contents".to_vec(), Ok(json!({ "size": 8 }))));
+    let (home, mut agent) = start("read-link");
+    fs::write(home.join("file"), "contents").unwrap();
+    symlink("file", home.join("link")).unwrap();
+    let read = agent.collect("file.read", json!({ "path": "link", "window": 100 }));
+    assert_eq!(read, (b"contents".to_vec(), Ok(json!({ "size": 8 }))));
 }
 
 #[test]
 fn answers_a_canceled_read_and_keeps_the_channel_working() {
-    let home = TempDir::new("read-cancel");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), numbers(100_000)).unwrap();
+    let (home, mut agent) = start("read-cancel");
+    fs::write(home.join("file"), numbers(100_000)).unwrap();
     let call = agent.begin("file.read", json!({ "path": "file", "window": 10 }));
     assert!(matches!(agent.event(call), Event::Data { .. }));
-    agent.cancel(call);
-    assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
+    agent.assert_cancels(call);
     agent.call("ping", json!({})).unwrap();
 }
 
 #[test]
 fn refuses_to_read_directories_and_special_files_without_blocking() {
-    let home = TempDir::new("read-refused");
-    let mut agent = Client::start(home.path());
-    make_fifo(&home.path().join("fifo"));
-    let _listener = UnixListener::bind(home.path().join("socket")).unwrap();
+    let (home, mut agent) = start("read-refused");
+    make_fifo(&home.join("fifo"));
+    let _listener = UnixListener::bind(home.join("socket")).unwrap();
     let cases = [
         (json!({ "path": "fifo", "window": 1 }), "failed_precondition", "not_a_file"),
         (json!({ "path": "socket", "window": 1 }), "failed_precondition", "not_a_file"),
@@ -130,15 +104,13 @@ fn refuses_to_read_directories_and_special_files_without_blocking() {
         (json!({ "path": "/proc/self/status", "window": 1, "offset": u64::MAX }), "invalid_argument", "bad_params"),
     ];
     for (params, code, reason) in cases {
-        let failure = agent.call("file.read", params.clone()).unwrap_err();
-        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{params}");
+        agent.assert_refuses("file.read", params, code, reason);
     }
 }
 
 #[test]
 fn names_the_path_and_the_operation_in_an_error() {
-    let home = TempDir::new("read-message");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("read-message");
     let failure = agent.call("file.read", json!({ "path": "notes/missing", "window": 1 })).unwrap_err();
     assert_eq!(failure.message, "cannot read notes/missing: No such file or directory (os error 2)");
 }

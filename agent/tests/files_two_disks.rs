@@ -2,55 +2,25 @@
 
 mod client;
 
-use client::{Client, TempDir};
+use client::agent::{PROGRAM, TempDir, is_root, make_fifo};
+use client::{Client, assert_refused};
 use serde_json::{Value, json};
-use std::ffi::{CString, c_char, c_void};
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
 /// An agent with a private filesystem of 2 MiB at `small` in its home.
-fn start(home: &Path) -> Client {
+fn start(name: &str) -> (TempDir, Client) {
+    let home = TempDir::new(name);
     fs::create_dir(home.join("small")).unwrap();
-    let small = CString::new(home.join("small").as_os_str().as_bytes()).unwrap();
-    // SAFETY: these calls only read the process's own ids.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let maps = [
-        (c"/proc/self/setgroups", CString::from(c"deny")),
-        (c"/proc/self/uid_map", CString::new(format!("{uid} {uid} 1")).unwrap()),
-        (c"/proc/self/gid_map", CString::new(format!("{gid} {gid} 1")).unwrap()),
-    ];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-    command.arg("--exit-on-eof").env("HOME", home).current_dir(home);
-    // SAFETY: only system calls on strings that exist before the fork.
-    unsafe {
-        command.pre_exec(move || {
-            let namespaces = if uid == 0 { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
-            done(libc::unshare(namespaces))?;
-            if uid != 0 {
-                for (path, text) in &maps {
-                    let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-                    done(file)?;
-                    let text = text.as_bytes();
-                    done(libc::write(file, text.as_ptr().cast::<c_void>(), text.len()) as i32)?;
-                    libc::close(file);
-                }
-            }
-            let none: *const c_char = std::ptr::null();
-            done(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, std::ptr::null()))?;
-            let options = c"size=2m".as_ptr().cast::<c_void>();
-            done(libc::mount(c"tmpfs".as_ptr(), small.as_ptr(), c"tmpfs".as_ptr(), 0, options))
-        });
+    let mut command = Command::new("unshare");
+    if !is_root() {
+        command.arg("--map-root-user");
     }
-    Client::spawn(command)
-}
-
-fn done(outcome: i32) -> io::Result<()> {
-    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let script = "mount -t tmpfs -o size=2m tmpfs small && exec \"$0\" --exit-on-eof";
+    command.args(["--mount", "sh", "-c", script, PROGRAM]).env("HOME", &*home).current_dir(&*home);
+    let client = Client::spawn(&mut command);
+    (home, client)
 }
 
 fn names(agent: &mut Client, path: &str) -> Vec<String> {
@@ -64,11 +34,13 @@ fn stat(agent: &mut Client, path: &str) -> Value {
 
 #[test]
 fn keeps_the_old_file_and_reports_a_full_disk() {
-    let home = TempDir::new("full");
-    let mut agent = start(home.path());
+    let (_home, mut agent) = start("full");
     agent.write_file(json!({ "path": "small/file" }), b"old").unwrap();
-    let failure = agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 4 << 20]).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "disk_full"));
+    assert_refused(
+        agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 4 << 20]),
+        "resource_exhausted",
+        "disk_full",
+    );
     assert_eq!(agent.call("read_file", json!({ "path": "small/file" })), Ok(json!({ "content": "old" })));
     assert_eq!(names(&mut agent, "small"), ["file"]);
     agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 1 << 20]).unwrap();
@@ -76,18 +48,15 @@ fn keeps_the_old_file_and_reports_a_full_disk() {
 
 #[test]
 fn moves_a_tree_unchanged_to_another_filesystem() {
-    let home = TempDir::new("transfer");
-    let mut agent = start(home.path());
-    let tree = home.path().join("tree");
+    let (home, mut agent) = start("transfer");
+    let tree = home.join("tree");
     fs::create_dir_all(tree.join("sub/empty")).unwrap();
     fs::write(tree.join("file"), vec![b'x'; 300_000]).unwrap();
     fs::write(tree.join("sub/script"), "#!").unwrap();
     fs::set_permissions(tree.join("sub/script"), fs::Permissions::from_mode(0o750)).unwrap();
     fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o711)).unwrap();
     symlink("../file", tree.join("sub/link")).unwrap();
-    let fifo = CString::new(tree.join("fifo").as_os_str().as_bytes()).unwrap();
-    // SAFETY: the path is NUL-terminated.
-    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o640) }, 0);
+    make_fifo(&tree.join("fifo"));
     let modified = fs::metadata(tree.join("sub")).unwrap().mtime();
     assert_eq!(agent.call("file.move", json!({ "from": "tree", "to": "small/moved" })), Ok(json!({})));
     assert!(!tree.exists());
@@ -104,29 +73,26 @@ fn moves_a_tree_unchanged_to_another_filesystem() {
 
 #[test]
 fn replaces_an_entry_on_another_filesystem_only_with_overwrite() {
-    let home = TempDir::new("transfer-overwrite");
-    let mut agent = start(home.path());
-    fs::write(home.path().join("new"), "new").unwrap();
+    let (home, mut agent) = start("transfer-overwrite");
+    fs::write(home.join("new"), "new").unwrap();
     agent.write_file(json!({ "path": "small/old" }), b"old").unwrap();
     let failure = agent.call("file.move", json!({ "from": "new", "to": "small/old" })).unwrap_err();
     assert_eq!(failure.reason, "file_exists");
     assert_eq!(names(&mut agent, "small"), ["old"]);
     agent.call("file.move", json!({ "from": "new", "to": "small/old", "overwrite": true })).unwrap();
     assert_eq!(agent.call("read_file", json!({ "path": "small/old" })), Ok(json!({ "content": "new" })));
-    assert!(!home.path().join("new").exists());
+    assert!(!home.join("new").exists());
 }
 
 #[test]
 fn keeps_the_source_and_removes_the_copy_when_a_move_does_not_fit() {
-    let home = TempDir::new("transfer-full");
-    let mut agent = start(home.path());
-    fs::create_dir(home.path().join("tree")).unwrap();
+    let (home, mut agent) = start("transfer-full");
+    fs::create_dir(home.join("tree")).unwrap();
     for number in 0..8 {
-        fs::write(home.path().join(format!("tree/{number}")), vec![b'x'; 500_000]).unwrap();
+        fs::write(home.join(format!("tree/{number}")), vec![b'x'; 500_000]).unwrap();
     }
-    let failure = agent.call("file.move", json!({ "from": "tree", "to": "small/tree" })).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "disk_full"));
-    assert_eq!(fs::read_dir(home.path().join("tree")).unwrap().count(), 8);
+    agent.assert_refuses("file.move", json!({ "from": "tree", "to": "small/tree" }), "resource_exhausted", "disk_full");
+    assert_eq!(fs::read_dir(home.join("tree")).unwrap().count(), 8);
     // The agent removes the copy in the background.
     while !names(&mut agent, "small").is_empty() {}
     agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 1 << 20]).unwrap();
@@ -134,10 +100,9 @@ fn keeps_the_source_and_removes_the_copy_when_a_move_does_not_fit() {
 
 #[test]
 fn refuses_to_move_a_directory_into_itself_across_filesystems() {
-    let home = TempDir::new("transfer-inside");
-    let mut agent = start(home.path());
+    let (home, mut agent) = start("transfer-inside");
     agent.call("file.mkdir", json!({ "path": "small/x" })).unwrap();
-    let (from, to) = (home.path().to_str().unwrap(), home.path().join("small/x/y"));
+    let (from, to) = (home.to_str().unwrap(), home.join("small/x/y"));
     let failure = agent.call("file.move", json!({ "from": from, "to": to })).unwrap_err();
     assert_eq!(failure.reason, "bad_path");
     assert_eq!(names(&mut agent, "small/x"), Vec::<String>::new());

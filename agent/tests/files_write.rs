@@ -1,6 +1,7 @@
 mod client;
 
-use client::{Client, Event, TempDir};
+use client::agent::{lacks_root, mode};
+use client::{Client, Event, assert_refused, start};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -11,10 +12,6 @@ fn names(dir: &Path) -> Vec<String> {
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
 /// Opens a write and sends the first part of the contents.
@@ -29,31 +26,28 @@ fn begin_write(agent: &mut Client, path: &str, contents: &[u8]) -> u64 {
 
 #[test]
 fn writes_bytes_of_every_value_and_creates_missing_parents() {
-    let home = TempDir::new("write-new");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("write-new");
     let contents: Vec<u8> = (0..=255).cycle().take(3_000_001).collect();
     let answer = agent.write_file(json!({ "path": "a/b/c.bin" }), &contents);
     assert_eq!(answer, Ok(json!({ "size": contents.len() })));
-    let path = home.path().join("a/b/c.bin");
+    let path = home.join("a/b/c.bin");
     assert!(fs::read(&path).unwrap() == contents);
-    assert_eq!((mode(&path), mode(&home.path().join("a"))), (0o644, 0o755));
-    assert_eq!(names(&home.path().join("a/b")), ["c.bin"]);
-    assert_eq!(names(home.path()), ["a"]);
+    assert_eq!((mode(&path), mode(&home.join("a"))), (0o644, 0o755));
+    assert_eq!(names(&home.join("a/b")), ["c.bin"]);
+    assert_eq!(names(&home), ["a"]);
 }
 
 #[test]
 fn writes_an_empty_file() {
-    let home = TempDir::new("write-empty");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("write-empty");
     assert_eq!(agent.write_file(json!({ "path": "empty" }), b""), Ok(json!({ "size": 0 })));
-    assert_eq!(fs::read(home.path().join("empty")).unwrap(), b"");
+    assert_eq!(fs::read(home.join("empty")).unwrap(), b"");
 }
 
 #[test]
 fn keeps_the_mode_of_a_replaced_file_unless_the_call_sets_one() {
-    let home = TempDir::new("write-mode");
-    let mut agent = Client::start(home.path());
-    let path = home.path().join("script");
+    let (home, mut agent) = start("write-mode");
+    let path = home.join("script");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o4750)).unwrap();
     agent.write_file(json!({ "path": "script" }), b"new").unwrap();
@@ -64,14 +58,11 @@ fn keeps_the_mode_of_a_replaced_file_unless_the_call_sets_one() {
 
 #[test]
 fn sets_the_given_owner_and_otherwise_keeps_the_replaced_files_owner() {
-    let home = TempDir::new("write-owner");
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("SKIP: changing the owner of files needs root");
+    if lacks_root("changing the owner of files needs root") {
         return;
     }
-    let mut agent = Client::start(home.path());
-    let path = home.path().join("theirs");
+    let (home, mut agent) = start("write-owner");
+    let path = home.join("theirs");
     let owner = || fs::metadata(&path).map(|stat| (stat.uid(), stat.gid())).unwrap();
     agent.write_file(json!({ "path": "theirs", "owner": "12345:54321" }), b"1").unwrap();
     assert_eq!(owner(), (12345, 54321));
@@ -79,35 +70,36 @@ fn sets_the_given_owner_and_otherwise_keeps_the_replaced_files_owner() {
     assert_eq!(owner(), (12345, 54321));
     agent.write_file(json!({ "path": "theirs", "owner": "0:0" }), b"3").unwrap();
     assert_eq!(owner(), (0, 0));
-    let failure = agent.write_file(json!({ "path": "theirs", "owner": "no-such-user" }), b"4").unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "unknown_user"));
+    assert_refused(
+        agent.write_file(json!({ "path": "theirs", "owner": "no-such-user" }), b"4"),
+        "invalid_argument",
+        "unknown_user",
+    );
     assert_eq!(fs::read(&path).unwrap(), b"3");
 }
 
 #[test]
 fn writes_through_a_symlink_also_to_a_missing_target() {
-    let home = TempDir::new("write-link");
-    let mut agent = Client::start(home.path());
-    fs::create_dir(home.path().join("real")).unwrap();
-    fs::write(home.path().join("real/file"), "old").unwrap();
-    symlink("real/file", home.path().join("link")).unwrap();
-    symlink("link", home.path().join("link-to-link")).unwrap();
-    symlink("real/new", home.path().join("dangling")).unwrap();
-    symlink("loop", home.path().join("loop")).unwrap();
+    let (home, mut agent) = start("write-link");
+    fs::create_dir(home.join("real")).unwrap();
+    fs::write(home.join("real/file"), "old").unwrap();
+    symlink("real/file", home.join("link")).unwrap();
+    symlink("link", home.join("link-to-link")).unwrap();
+    symlink("real/new", home.join("dangling")).unwrap();
+    symlink("loop", home.join("loop")).unwrap();
     agent.write_file(json!({ "path": "link-to-link" }), b"new").unwrap();
     agent.write_file(json!({ "path": "dangling" }), b"fresh").unwrap();
-    assert_eq!(fs::read(home.path().join("real/file")).unwrap(), b"new");
-    assert_eq!(fs::read(home.path().join("real/new")).unwrap(), b"fresh");
-    assert!(fs::symlink_metadata(home.path().join("link")).unwrap().is_symlink());
+    assert_eq!(fs::read(home.join("real/file")).unwrap(), b"new");
+    assert_eq!(fs::read(home.join("real/new")).unwrap(), b"fresh");
+    assert!(fs::symlink_metadata(home.join("link")).unwrap().is_symlink());
     let failure = agent.write_file(json!({ "path": "loop" }), b"x").unwrap_err();
     assert_eq!(failure.reason, "bad_path");
 }
 
 #[test]
 fn shows_readers_the_old_contents_until_the_write_is_complete() {
-    let home = TempDir::new("write-atomic");
-    let mut agent = Client::start(home.path());
-    let path = home.path().join("file");
+    let (home, mut agent) = start("write-atomic");
+    let path = home.join("file");
     fs::write(&path, "old").unwrap();
     let call = begin_write(&mut agent, "file", b"half of the new");
     assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -118,54 +110,48 @@ fn shows_readers_the_old_contents_until_the_write_is_complete() {
 
 #[test]
 fn leaves_only_the_old_file_after_a_canceled_write() {
-    let home = TempDir::new("write-cancel");
-    let mut agent = Client::start(home.path());
-    fs::write(home.path().join("file"), "old").unwrap();
+    let (home, mut agent) = start("write-cancel");
+    fs::write(home.join("file"), "old").unwrap();
     let replacing = begin_write(&mut agent, "file", b"new");
     let creating = begin_write(&mut agent, "new/parents/file", b"new");
-    assert_eq!(names(home.path()).len(), 3);
+    assert_eq!(names(&home).len(), 3);
     for call in [replacing, creating] {
-        agent.cancel(call);
-        assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
+        agent.assert_cancels(call);
     }
     // Answers come in order, so the cancels have completed by now.
     agent.call("ping", json!({})).unwrap();
-    assert_eq!(names(home.path()), ["file"]);
-    assert_eq!(fs::read(home.path().join("file")).unwrap(), b"old");
+    assert_eq!(names(&home), ["file"]);
+    assert_eq!(fs::read(home.join("file")).unwrap(), b"old");
 }
 
 #[test]
 fn leaves_no_partial_file_when_the_caller_disconnects() {
-    let home = TempDir::new("write-gone");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("write-gone");
     begin_write(&mut agent, "file", b"half");
-    assert_eq!(names(home.path()).len(), 1);
-    agent.close_input();
-    assert!(agent.child.wait().unwrap().success());
-    assert_eq!(names(home.path()), Vec::<String>::new());
+    assert_eq!(names(&home).len(), 1);
+    agent.stream.close_input();
+    assert!(agent.stream.child.wait().unwrap().success());
+    assert_eq!(names(&home), Vec::<String>::new());
 }
 
 #[test]
 fn ends_a_write_that_exceeds_its_grant() {
-    let home = TempDir::new("write-window");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("write-window");
     // In one piece, so that the bytes arrive before the agent grants any.
     agent.write(
         b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"file.write\",\"params\":{\"path\":\"file\"}}\n\
           {\"jsonrpc\":\"2.0\",\"method\":\"stream.data\",\"params\":{\"call\":77},\"bytes\":1}\nx\n",
     );
-    let failure = agent.answer(77).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "window_exceeded"));
+    assert_refused(agent.answer(77), "resource_exhausted", "window_exceeded");
     agent.call("ping", json!({})).unwrap();
-    assert_eq!(names(home.path()), Vec::<String>::new());
+    assert_eq!(names(&home), Vec::<String>::new());
 }
 
 #[test]
 fn reports_why_a_file_cannot_be_written() {
-    let home = TempDir::new("write-refused");
-    let mut agent = Client::start(home.path());
-    fs::create_dir(home.path().join("dir")).unwrap();
-    fs::write(home.path().join("file"), "").unwrap();
+    let (home, mut agent) = start("write-refused");
+    fs::create_dir(home.join("dir")).unwrap();
+    fs::write(home.join("file"), "").unwrap();
     let cases = [
         (json!({ "path": "dir" }), "failed_precondition", "is_a_directory"),
         (json!({ "path": "/" }), "failed_precondition", "is_a_directory"),
@@ -179,7 +165,7 @@ fn reports_why_a_file_cannot_be_written() {
         (json!({}), "invalid_argument", "bad_params"),
     ];
     for (params, code, reason) in cases {
-        let failure = agent.write_file(params.clone(), b"").unwrap_err();
-        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{params}");
+        println!("{params}");
+        assert_refused(agent.write_file(params, b""), code, reason);
     }
 }

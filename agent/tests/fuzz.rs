@@ -2,12 +2,13 @@
 
 mod client;
 
-use client::TempDir;
+use client::agent::{AgentProcess, PROGRAM, TempDir, is_root};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -115,28 +116,27 @@ fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 struct Agent {
-    child: Child,
+    process: AgentProcess,
     input: ChildStdin,
     output: Receiver<Vec<u8>>,
     unread: Vec<u8>,
 }
 
 impl Agent {
-    fn start(home: &TempDir) -> Self {
+    fn start(home: &Path) -> Self {
         // A copy, because that user may not have access to the repository.
-        let program = home.path().join("agent");
-        std::fs::copy(env!("CARGO_BIN_EXE_sandpiper-agent"), &program).expect("a copy of the agent");
+        let program = home.join("agent");
+        std::fs::copy(PROGRAM, &program).expect("a copy of the agent");
         let mut command = Command::new(program);
-        command.args(["--exit-on-eof", "--journal-dir"]).arg(home.path().join("journals"));
-        command.env("HOME", home.path()).current_dir(home.path());
-        // SAFETY: only reads the process's own id.
-        if unsafe { libc::geteuid() } == 0 {
-            std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        command.args(["--exit-on-eof", "--journal-dir"]).arg(home.join("journals"));
+        command.env("HOME", home).current_dir(home);
+        if is_root() {
+            std::os::unix::fs::chown(home, Some(NOBODY), Some(NOBODY)).unwrap();
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.stderr(File::create(home.path().join("stderr")).expect("a file"));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
-        let (input, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        command.stderr(File::create(home.join("stderr")).expect("a file"));
+        let mut process = AgentProcess::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let (input, mut stdout) = (process.0.stdin.take().unwrap(), process.0.stdout.take().unwrap());
         let (sender, output) = channel();
         std::thread::spawn(move || {
             let mut buffer = vec![0; 65536];
@@ -146,7 +146,7 @@ impl Agent {
                 }
             }
         });
-        Self { child, input, output, unread: Vec::new() }
+        Self { process, input, output, unread: Vec::new() }
     }
 
     /// Resynchronizes like a new caller on a byte stream that its previous caller left at any point.
@@ -176,15 +176,6 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // SIGTERM lets the agent kill the processes it has started.
-        // SAFETY: the child has not been waited for.
-        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn survives_ten_thousand_random_and_mutated_messages() {
     let home = TempDir::new("fuzz");
@@ -204,7 +195,7 @@ fn survives_ten_thousand_random_and_mutated_messages() {
     let exec = r#"{"jsonrpc":"2.0","id":"last","method":"exec","params":{"cmd":"echo works"}}"#;
     agent.input.write_all(format!("{exec}\n").as_bytes()).unwrap();
     agent.skip_to(r#""stdout":"works\n""#);
-    assert!(agent.child.try_wait().unwrap().is_none());
+    assert!(agent.process.0.try_wait().unwrap().is_none());
     // A panic ends the release build, but only one task of the debug build.
-    assert_eq!(std::fs::read_to_string(home.path().join("stderr")).unwrap(), "");
+    assert_eq!(std::fs::read_to_string(home.join("stderr")).unwrap(), "");
 }

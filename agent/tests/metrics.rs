@@ -1,13 +1,12 @@
 mod client;
 
-use client::{Client, TempDir};
+use client::start;
 use serde_json::json;
 use std::process::Command;
 
 #[test]
 fn reports_all_metrics_with_plausible_values() {
-    let home = TempDir::new("metrics");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("metrics");
     let metrics = agent.call("system.metrics", json!({})).unwrap();
     let figure = |name: &str| metrics[name].as_f64().unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
     assert!(figure("cpu_ms") > 0.0);
@@ -24,8 +23,7 @@ fn reports_all_metrics_with_plausible_values() {
 
 #[test]
 fn counts_the_cpu_time_of_exited_processes() {
-    let home = TempDir::new("metrics-cpu");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("metrics-cpu");
     let mut cpu_ms = || agent.call("system.metrics", json!({})).unwrap()["cpu_ms"].as_f64().unwrap();
     let before = cpu_ms();
     let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
@@ -35,8 +33,7 @@ fn counts_the_cpu_time_of_exited_processes() {
 
 #[test]
 fn counts_running_processes() {
-    let home = TempDir::new("metrics-processes");
-    let mut agent = Client::start(home.path());
+    let (_home, mut agent) = start("metrics-processes");
     let mut count = || agent.call("system.metrics", json!({})).unwrap()["processes"].as_u64().unwrap();
     let before = count();
     let mut sleepers: Vec<_> = (0..100).map(|_| Command::new("sleep").arg("600").spawn().unwrap()).collect();

@@ -2,7 +2,8 @@
 
 mod client;
 
-use client::{Client, TempDir};
+use client::Client;
+use client::agent::TempDir;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -28,9 +29,7 @@ fn takes_at_most_2_5_mib_on_disk_and_2_mib_in_memory() {
     assert!(size <= 5 * MIB / 2, "{size} bytes");
 
     let home = TempDir::new("footprint");
-    let mut command = Command::new(binary);
-    command.arg("--exit-on-eof").env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    let mut client = Client::spawn(Command::new(binary).arg("--exit-on-eof").env("HOME", &*home));
     client.call("hello", json!({ "generation": 1 })).unwrap();
     for number in 0..20 {
         client.run(&format!("p{number}"), json!({ "argv": ["echo", "hello"] }));

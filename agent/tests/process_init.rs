@@ -2,17 +2,12 @@
 
 mod client;
 
+use client::agent::{PROGRAM, TempDir, is_root, make_fifo};
 use client::processes::is_alive;
-use client::{Client, TempDir, eventually};
+use client::{Client, assert_refused, eventually, start};
 use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
 
 /// The agent's children in the given state.
 fn children(agent: u32, state: &str) -> usize {
@@ -28,11 +23,11 @@ fn children(agent: u32, state: &str) -> usize {
 fn adopts_and_reaps_orphans() {
     let (home, mut client) = start("init-orphans");
     let script = "for i in 1 2 3 4 5; do (sh -c 'read x < fifo' &); done";
-    assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
+    make_fifo(&home.join("fifo"));
     client.run("p", json!({ "command": script }));
-    let agent = client.child.id();
+    let agent = client.stream.child.id();
     eventually("five orphans", || children(agent, "S") == 5);
-    std::fs::write(home.path().join("fifo"), "a\nb\nc\nd\ne\n").unwrap();
+    std::fs::write(home.join("fifo"), "a\nb\nc\nd\ne\n").unwrap();
     client.signal("p", "KILL", "tree").unwrap();
     eventually("the agent to have no children", || children(agent, "S") + children(agent, "Z") == 0);
 }
@@ -43,8 +38,8 @@ fn kills_all_processes_and_exits_when_its_input_ends() {
     let pid = client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; sleep 1000" }));
     let call = client.begin_output("p", 0, 100);
     let child: u64 = client.read_until(call, "\n").trim().parse().unwrap();
-    client.close_input();
-    assert_eq!(client.child.wait().unwrap().code(), Some(0));
+    client.stream.close_input();
+    assert_eq!(client.stream.child.wait().unwrap().code(), Some(0));
     eventually("all processes to end", || !is_alive(pid) && !is_alive(child));
 }
 
@@ -53,8 +48,8 @@ fn kills_all_processes_and_exits_on_sigterm() {
     let (_home, mut client) = start("init-term");
     let pid = client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
     // SAFETY: signals a child that has not been waited for.
-    unsafe { libc::kill(client.child.id() as i32, libc::SIGTERM) };
-    let status = client.child.wait().unwrap();
+    unsafe { libc::kill(client.stream.child.id() as i32, libc::SIGTERM) };
+    let status = client.stream.child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(128 + libc::SIGTERM), None));
     eventually("the process's end", || !is_alive(pid));
 }
@@ -66,7 +61,7 @@ fn ignores_all_signals_that_do_not_stop_it() {
     let meant = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
     for signal in (1..=64).filter(|signal| !meant.contains(signal)) {
         // SAFETY: signals a child that has not been waited for.
-        assert_eq!(unsafe { libc::kill(client.child.id() as i32, signal) }, 0);
+        assert_eq!(unsafe { libc::kill(client.stream.child.id() as i32, signal) }, 0);
     }
     let (output, _) = client.run("after", json!({ "argv": ["echo", "fine"] }));
     assert_eq!(output.of("stdout"), "fine\n");
@@ -76,13 +71,11 @@ fn ignores_all_signals_that_do_not_stop_it() {
 fn survives_signals_from_inside_as_pid_1() {
     let home = TempDir::new("init-pid1");
     let mut command = Command::new("unshare");
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
+    if !is_root() {
         command.arg("--map-root-user");
     }
-    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", env!("CARGO_BIN_EXE_sandpiper-agent")]);
-    command.env("HOME", home.path()).current_dir(home.path());
-    let mut client = Client::spawn(command);
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", PROGRAM]);
+    let mut client = Client::spawn(command.env("HOME", &*home).current_dir(&*home));
     client.start_process("sleeper", json!({ "argv": ["sleep", "1000"] }));
     let script = "for s in $(seq 1 64); do kill -$s 1; done; kill -9 -1";
     client.start_process("killer", json!({ "command": script }));
@@ -124,17 +117,16 @@ fn lists_many_long_commands_in_one_line() {
 fn reports_an_error_and_survives_when_descriptors_run_out() {
     let home = TempDir::new("init-descriptors");
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 40; exec \"$0\" --exit-on-eof", env!("CARGO_BIN_EXE_sandpiper-agent")]);
-    command.env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    command.args(["-c", "ulimit -n 40; exec \"$0\" --exit-on-eof", PROGRAM]);
+    let mut client = Client::spawn(command.env("HOME", &*home));
     let mut started = 0;
-    let failure = loop {
+    let refused = loop {
         match client.call("process.spawn", json!({ "argv": ["sleep", "1000"], "process": format!("p{started}") })) {
             Ok(_) => started += 1,
-            Err(failure) => break failure,
+            refused => break refused,
         }
     };
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "too_many_open_files"));
+    assert_refused(refused, "resource_exhausted", "too_many_open_files");
     assert!(started > 5, "{started}");
     for number in 0..started {
         client.signal(&format!("p{number}"), "KILL", "process").unwrap();

@@ -2,7 +2,8 @@
 
 mod client;
 
-use client::{Client, TempDir};
+use client::Client;
+use client::agent::{PROGRAM, TempDir};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +13,22 @@ const LIMIT_BYTES: &str = "67108864";
 
 /// A cgroup with a memory limit, removed on drop.
 struct Cgroup {
-    path: PathBuf,
     /// Where the agent expects its own cgroup.
-    seen_at: &'static str,
+    root: &'static str,
+    path: PathBuf,
 }
 
 impl Cgroup {
     fn create() -> Result<Self, String> {
         let name = format!("sandpiper-test-{}", std::process::id());
-        let (root, file, seen_at) = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
-            ("/sys/fs/cgroup", "memory.max", "/sys/fs/cgroup")
+        let (root, file) = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
+            ("/sys/fs/cgroup", "memory.max")
         } else {
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "/sys/fs/cgroup/memory")
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
         };
         let path = Path::new(root).join(name);
         fs::create_dir(&path).map_err(|error| format!("cannot make the cgroup {}: {error}", path.display()))?;
-        let cgroup = Self { path, seen_at };
+        let cgroup = Self { root, path };
         let file = cgroup.path.join(file);
         fs::write(&file, LIMIT_BYTES).map_err(|error| format!("cannot limit memory by {}: {error}", file.display()))?;
         // Exists only where the kernel counts swap.
@@ -56,9 +57,8 @@ fn reports_out_of_memory_only_for_the_process_that_the_kernel_killed() {
     let mut command = Command::new("unshare");
     let script = "mount --make-rprivate / && mount --bind \"$1\" \"$2\" && echo $$ > \"$2/cgroup.procs\" && \
                   exec \"$0\" --exit-on-eof";
-    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_sandpiper-agent")]);
-    command.arg(&cgroup.path).arg(cgroup.seen_at).env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    command.args(["--mount", "sh", "-c", script, PROGRAM]);
+    let mut client = Client::spawn(command.arg(&cgroup.path).arg(cgroup.root).env("HOME", &*home));
     let mut run = |cmd: &str| {
         let answer = client.call("exec", json!({ "cmd": cmd })).expect("the command runs");
         (answer["signal"].clone(), answer["out_of_memory"].clone())

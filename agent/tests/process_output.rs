@@ -2,22 +2,12 @@
 
 mod client;
 
-use client::processes::Output;
-use client::{Client, Event, TempDir, eventually};
+use client::agent::{PROGRAM, TempDir, make_fifo, mode};
+use client::{Client, eventually, start};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::process::Command;
-
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
-
-fn make_fifo(home: &TempDir) {
-    assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
-}
 
 /// The output of `seq 1 last`.
 fn numbers(last: u32) -> Vec<u8> {
@@ -30,28 +20,23 @@ fn end_offset(client: &mut Client, id: &str) -> u64 {
     info["end_offset"].as_u64().unwrap()
 }
 
-fn assert_contiguous(output: &Output, mut offset: u64) {
-    for piece in &output.pieces {
-        assert_eq!(piece.offset, offset + piece.dropped);
-        offset = piece.offset + piece.bytes.len() as u64;
-    }
-    assert_eq!(output.end, offset);
-}
-
 #[test]
 fn reads_output_from_any_offset_repeatedly() {
     let (_home, mut client) = start("output-offsets");
     let (output, _) = client.run("p", json!({ "command": "printf abc; printf defg >&2" }));
-    assert_contiguous(&output, 0);
+    output.assert_contiguous(0);
     assert_eq!((output.of("stdout").as_str(), output.of("stderr").as_str(), output.end), ("abc", "defg", 7));
     for (offset, expected) in [(0, "abcdefg"), (2, "cdefg"), (5, "fg"), (7, "")] {
         let again = client.read_output("p", offset);
         assert_eq!((again.bytes(), again.end), (expected.as_bytes().to_vec(), 7));
     }
-    let beyond = client.call("process.output", json!({ "process": "p", "offset": 8, "window": 1 })).unwrap_err();
-    assert_eq!((beyond.code.as_str(), beyond.reason.as_str()), ("invalid_argument", "offset_beyond_end"));
-    let unknown = client.call("process.output", json!({ "process": "q", "window": 1 })).unwrap_err();
-    assert_eq!((unknown.code.as_str(), unknown.reason.as_str()), ("not_found", "no_such_process"));
+    client.assert_refuses(
+        "process.output",
+        json!({ "process": "p", "offset": 8, "window": 1 }),
+        "invalid_argument",
+        "offset_beyond_end",
+    );
+    client.assert_refuses("process.output", json!({ "process": "q", "window": 1 }), "not_found", "no_such_process");
 }
 
 #[test]
@@ -60,8 +45,7 @@ fn sends_no_output_beyond_the_credit() {
     client.start_process("p", json!({ "command": "printf 0123456789" }));
     client.wait("p");
     let call = client.begin_output("p", 0, 4);
-    let Event::Data { bytes, .. } = client.event(call) else { panic!("expected data") };
-    assert_eq!(bytes, b"0123");
+    assert_eq!(client.read_exactly(call, 4), b"0123");
     client.assert_silent(call);
     client.credit(call, 5);
     client.read_until(call, "45678");
@@ -79,7 +63,7 @@ fn drops_and_counts_the_oldest_bytes_without_a_reader() {
         let output = client.read_output(id, 10);
         assert_eq!(output.dropped() as usize, whole.len() - kept - 10);
         assert!(output.bytes() == whole[whole.len() - kept..], "{id}");
-        assert_contiguous(&output, 10);
+        output.assert_contiguous(10);
         let list = client.list();
         let info = list.iter().find(|info| info["process"] == json!(id)).unwrap();
         assert_eq!(info["start_offset"], json!(whole.len() - kept));
@@ -126,18 +110,17 @@ fn stops_blocking_the_process_when_its_reader_is_canceled() {
     client.start_process("p", json!({ "argv": ["seq", "1", "100000"], "journal_bytes": 4096 }));
     let call = client.begin_output("p", 0, 1);
     eventually("the journal to fill up", || end_offset(&mut client, "p") > 4000);
-    client.cancel(call);
-    assert_eq!(client.answer(call).unwrap_err().code, "canceled");
+    client.assert_cancels(call);
     assert_eq!(client.wait("p")["end_offset"], json!(numbers(100_000).len()));
 }
 
 #[test]
 fn ends_output_with_the_process_although_children_hold_the_pipe() {
     let (home, mut client) = start("output-children");
-    make_fifo(&home);
+    make_fifo(&home.join("fifo"));
     let (output, done) = client.run("p", json!({ "command": "echo now; cat fifo &" }));
     assert_eq!((output.of("stdout").as_str(), &done["end_offset"]), ("now\n", &json!(4)));
-    File::options().write(true).open(home.path().join("fifo")).unwrap().write_all(b"late\n").unwrap();
+    File::options().write(true).open(home.join("fifo")).unwrap().write_all(b"late\n").unwrap();
     eventually("the late output", || end_offset(&mut client, "p") == 9);
     assert_eq!(client.read_output("p", 0).of("stdout"), "now\nlate\n");
     assert_eq!(client.wait("p")["end_offset"], json!(4));
@@ -146,13 +129,13 @@ fn ends_output_with_the_process_although_children_hold_the_pipe() {
 #[test]
 fn keeps_the_children_of_a_forgotten_process_running() {
     let (home, mut client) = start("output-forgotten");
-    make_fifo(&home);
+    make_fifo(&home.join("fifo"));
     let script = "(cat fifo; seq 1 50000; echo alive > survived) &";
     client.run("p", json!({ "command": script }));
     client.call("process.forget", json!({ "process": "p" })).unwrap();
     assert_eq!(client.list(), Vec::<Value>::new());
-    File::options().write(true).open(home.path().join("fifo")).unwrap().write_all(b"late\n").unwrap();
-    eventually("the child's last line", || home.path().join("survived").exists());
+    File::options().write(true).open(home.join("fifo")).unwrap().write_all(b"late\n").unwrap();
+    eventually("the child's last line", || home.join("survived").exists());
 }
 
 #[test]
@@ -175,20 +158,11 @@ fn delivers_long_output_unchanged_with_constant_memory() {
     let call = client.begin_output("p", 0, 1 << 20);
     let mut expected = (1..=20_000_000u32).flat_map(|number| format!("{number}\n").into_bytes());
     let mut size = 0u64;
-    loop {
-        match client.event(call) {
-            Event::Data { bytes, .. } => {
-                client.credit(call, bytes.len());
-                size += bytes.len() as u64;
-                assert!(bytes.iter().all(|byte| Some(*byte) == expected.next()), "wrong bytes before {size}");
-            }
-            Event::Answer(answer) => {
-                assert_eq!(answer.unwrap(), json!({ "offset": size }));
-                break;
-            }
-            other => panic!("unexpected {other:?}"),
-        }
-    }
+    let answer = client.for_each_piece(call, |_, bytes| {
+        size += bytes.len() as u64;
+        assert!(bytes.iter().all(|byte| Some(*byte) == expected.next()), "wrong bytes before {size}");
+    });
+    assert_eq!(answer, Ok(json!({ "offset": size })));
     assert_eq!(expected.next(), None);
     assert!(client.peak_memory_kib() < 12 * 1024, "{} KiB", client.peak_memory_kib());
 }
@@ -199,9 +173,8 @@ fn loses_only_history_on_a_full_disk() {
     let mut command = Command::new("sh");
     // Limits files to 256 KiB, like a full disk. SIGXFSZ must not end the agent.
     let script = "ulimit -f 512; exec \"$0\" --exit-on-eof --journal-dir \"$1\"";
-    command.args(["-c", script, env!("CARGO_BIN_EXE_sandpiper-agent")]).arg(home.path().join("journals"));
-    command.env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    command.args(["-c", script, PROGRAM]).arg(home.join("journals"));
+    let mut client = Client::spawn(command.env("HOME", &*home));
     let whole = numbers(500_000);
     client.start_process("unread", json!({ "argv": ["seq", "1", "500000"] }));
     assert_eq!(client.wait("unread")["end_offset"], json!(whole.len()));
@@ -226,8 +199,7 @@ fn leaves_no_journal_files_behind() {
     let (home, mut client) = start("output-files");
     client.start_process("p", json!({ "argv": ["seq", "1", "1000000"] }));
     client.wait("p");
-    let journals = home.path().join("journals");
+    let journals = home.join("journals");
     assert_eq!(std::fs::read_dir(&journals).unwrap().count(), 0);
-    use std::os::unix::fs::PermissionsExt;
-    assert_eq!(std::fs::metadata(&journals).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(mode(&journals), 0o700);
 }

@@ -2,16 +2,11 @@
 
 mod client;
 
+use client::agent::lacks_root;
 use client::processes::is_alive;
-use client::{Client, TempDir, eventually};
+use client::{Client, assert_refused, eventually, start};
 use serde_json::json;
 use std::collections::BTreeMap;
-
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
 
 /// Runs a script that writes `count` lines "name pid" and keeps running.
 fn start_tree(client: &mut Client, id: &str, script: &str, count: usize) -> BTreeMap<String, u64> {
@@ -21,8 +16,7 @@ fn start_tree(client: &mut Client, id: &str, script: &str, count: usize) -> BTre
     while text.lines().count() < count || !text.ends_with('\n') {
         text.push_str(&client.read_until(call, "\n"));
     }
-    client.cancel(call);
-    client.answer(call).unwrap_err();
+    client.assert_cancels(call);
     let parse = |line: &str| line.split_once(' ').map(|(name, pid)| (name.to_string(), pid.parse().expect("a pid")));
     let pids: BTreeMap<String, u64> = text.lines().map(|line| parse(line).expect("a name and a pid")).collect();
     assert!(pids.len() == count && pids.values().all(|pid| is_alive(*pid)));
@@ -47,10 +41,8 @@ fn sends_a_signal_by_name_or_number() {
             json!({ "exit_code": null, "signal": expected, "timed_out": false, "out_of_memory": false })
         );
     }
-    let unknown = client.signal("a", "SIGNOPE", "process").unwrap_err();
-    assert_eq!((unknown.code.as_str(), unknown.reason.as_str()), ("invalid_argument", "unknown_signal"));
-    let exited = client.signal("a", "TERM", "process").unwrap_err();
-    assert_eq!((exited.code.as_str(), exited.reason.as_str()), ("failed_precondition", "not_running"));
+    assert_refused(client.signal("a", "SIGNOPE", "process"), "invalid_argument", "unknown_signal");
+    assert_refused(client.signal("a", "TERM", "process"), "failed_precondition", "not_running");
     assert_eq!(client.signal("z", "TERM", "process").unwrap_err().reason, "no_such_process");
 }
 
@@ -85,7 +77,7 @@ sh -c 'trap \"echo child >> ended; exit\" TERM; echo child $$; while :; do sleep
     client.signal("p", "TERM", "tree").unwrap();
     assert_eq!(client.wait("p")["status"]["exit_code"], json!(3));
     eventually("the child's end", || !is_alive(pids["child"]));
-    let ended = std::fs::read_to_string(home.path().join("ended")).unwrap();
+    let ended = std::fs::read_to_string(home.join("ended")).unwrap();
     assert!(ended.contains("parent") && ended.contains("child"), "{ended}");
 }
 
@@ -106,8 +98,7 @@ fn kills_the_tree_on_timeout_and_reports_it() {
 fn refuses_to_forget_a_running_process_and_forgets_an_exited_one_once() {
     let (_home, mut client) = start("signal-forget");
     client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
-    let running = client.call("process.forget", json!({ "process": "p" })).unwrap_err();
-    assert_eq!((running.code.as_str(), running.reason.as_str()), ("failed_precondition", "still_running"));
+    client.assert_refuses("process.forget", json!({ "process": "p" }), "failed_precondition", "still_running");
     client.signal("p", "KILL", "process").unwrap();
     client.wait("p");
     client.call("process.forget", json!({ "process": "p" })).unwrap();
@@ -118,9 +109,7 @@ fn refuses_to_forget_a_running_process_and_forgets_an_exited_one_once() {
 #[test]
 fn kills_a_fork_bomb_without_affecting_other_processes() {
     let (_home, mut client) = start("signal-bomb");
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can run the bomb as a user with its own process limit");
+    if lacks_root("only root can run the bomb as a user with its own process limit") {
         return;
     }
     // A shell exits when it cannot fork, which could end the bomb. So each one starts again.
@@ -145,16 +134,12 @@ fn kills_a_fork_bomb_without_affecting_other_processes() {
 #[test]
 fn starts_processes_while_another_stops_all_processes_of_their_user() {
     let (_home, mut client) = start("signal-stopper");
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can run a process as another user");
+    if lacks_root("only root can run a process as another user") {
         return;
     }
     let stopper =
         json!({ "command": "trap '' TERM; echo on; while :; do kill -STOP -1; done", "user": "54323", "cwd": "/" });
-    client.start_process("stopper", stopper);
-    let call = client.begin_output("stopper", 0, 100);
-    client.read_until(call, "on");
+    client.start_until("stopper", stopper, "on");
     for number in 0..100 {
         let id = format!("p{number}");
         client.start_process(&id, json!({ "argv": ["/bin/sleep", "1000"], "user": "54323", "cwd": "/" }));

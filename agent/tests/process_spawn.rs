@@ -2,23 +2,13 @@
 
 mod client;
 
-use client::{Client, Failure, TempDir};
+use client::agent::{TempDir, agent_command, is_root, lacks_root};
+use client::{Client, start, start_with};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
-
-fn refusal(client: &mut Client, params: Value) -> Failure {
-    client.call("process.spawn", params).expect_err("the spawn is refused")
-}
-
-fn assert_failed(failure: &Failure, code: &str, reason: &str) {
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{}", failure.message);
+fn assert_refuses(client: &mut Client, params: Value, code: &str, reason: &str) -> String {
+    client.assert_refuses("process.spawn", params, code, reason)
 }
 
 #[test]
@@ -35,7 +25,7 @@ fn runs_argv_directly_and_a_command_in_the_shell() {
 #[test]
 fn runs_code_with_its_interpreter_and_removes_an_ephemeral_file() {
     let (home, mut client) = start("spawn-code");
-    let path = home.path().join("code.sh");
+    let path = home.join("code.sh");
     std::fs::write(&path, "echo $0").unwrap();
     let code = |ephemeral: bool| json!({ "language": "sh", "path": "code.sh", "ephemeral": ephemeral });
     let (output, _) = client.run("kept", json!({ "code": code(false) }));
@@ -48,10 +38,10 @@ fn runs_code_with_its_interpreter_and_removes_an_ephemeral_file() {
 #[test]
 fn removes_an_ephemeral_file_when_its_process_cannot_start() {
     let (home, mut client) = start("spawn-ephemeral");
-    let path = home.path().join("code.x");
+    let path = home.join("code.x");
     std::fs::write(&path, "").unwrap();
     let code = json!({ "language": "cobol", "path": path, "ephemeral": true });
-    assert_failed(&refusal(&mut client, json!({ "code": code })), "invalid_argument", "unknown_language");
+    assert_refuses(&mut client, json!({ "code": code }), "invalid_argument", "unknown_language");
     assert!(!path.exists());
 }
 
@@ -60,10 +50,10 @@ fn refuses_an_unknown_language_and_lists_the_available_ones() {
     let (_home, mut client) = start("spawn-language");
     let languages = client.call("hello", json!({ "generation": 1 })).unwrap()["languages"].clone();
     assert!(languages.as_array().unwrap().contains(&json!("sh")));
-    let failure = refusal(&mut client, json!({ "code": { "language": "cobol", "path": "x" } }));
-    assert_failed(&failure, "invalid_argument", "unknown_language");
+    let code = json!({ "language": "cobol", "path": "x" });
+    let message = assert_refuses(&mut client, json!({ "code": code }), "invalid_argument", "unknown_language");
     for language in languages.as_array().unwrap() {
-        assert!(failure.message.contains(language.as_str().unwrap()), "{}", failure.message);
+        assert!(message.contains(language.as_str().unwrap()), "{message}");
     }
 }
 
@@ -85,7 +75,7 @@ fn refuses_a_spawn_without_exactly_one_of_argv_command_and_code() {
         json!({ "argv": ["true"], "env": { "a=b": "c" } }),
         json!({ "argv": "true" }),
     ] {
-        let failure = refusal(&mut client, params.clone());
+        let failure = client.call("process.spawn", params.clone()).unwrap_err();
         assert_eq!(failure.code, "invalid_argument", "{params}: {}", failure.message);
     }
     assert_eq!(client.list(), Vec::<Value>::new());
@@ -97,8 +87,8 @@ fn starts_no_second_process_for_a_repeated_spawn() {
     let params = json!({ "command": "echo x >> started", "process": "once" });
     client.call("process.spawn", params.clone()).unwrap();
     client.wait("once");
-    assert_failed(&refusal(&mut client, params), "already_exists", "process_exists");
-    assert_eq!(std::fs::read_to_string(home.path().join("started")).unwrap(), "x\n");
+    assert_refuses(&mut client, params, "already_exists", "process_exists");
+    assert_eq!(std::fs::read_to_string(home.join("started")).unwrap(), "x\n");
 }
 
 #[test]
@@ -112,33 +102,32 @@ fn gives_an_unnamed_process_an_id() {
 #[test]
 fn reports_why_a_program_cannot_run() {
     let (home, mut client) = start("spawn-missing");
-    let missing = refusal(&mut client, json!({ "argv": ["no-such-program", "x"] }));
-    assert_failed(&missing, "not_found", "no_such_program");
-    assert!(missing.message.contains("\"no-such-program\""), "{}", missing.message);
-    assert_failed(&refusal(&mut client, json!({ "argv": ["/no/such/program"] })), "not_found", "no_such_program");
-    let nowhere = refusal(&mut client, json!({ "argv": ["true"], "cwd": "/no/such/place" }));
-    assert_failed(&nowhere, "not_found", "no_such_directory");
-    assert!(nowhere.message.contains("/no/such/place"), "{}", nowhere.message);
+    let mut assert_refuses = |params: Value, code: &str, reason: &str, named: &str| {
+        let message = client.assert_refuses("process.spawn", params, code, reason);
+        assert!(message.contains(named), "{message}");
+    };
+    assert_refuses(json!({ "argv": ["no-such-program", "x"] }), "not_found", "no_such_program", "\"no-such-program\"");
+    assert_refuses(json!({ "argv": ["/no/such/program"] }), "not_found", "no_such_program", "/no/such/program");
+    let nowhere = json!({ "argv": ["true"], "cwd": "/no/such/place" });
+    assert_refuses(nowhere, "not_found", "no_such_directory", "/no/such/place");
 
-    let script = home.path().join("script");
+    let script = home.join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let failure = refusal(&mut client, json!({ "argv": ["./script"] }));
-    assert_failed(&failure, "not_found", "no_such_program");
-    assert!(failure.message.contains("interpreter"), "{}", failure.message);
+    assert_refuses(json!({ "argv": ["./script"] }), "not_found", "no_such_program", "interpreter");
     std::fs::write(&script, "\u{7f}nonsense").unwrap();
-    assert_failed(&refusal(&mut client, json!({ "argv": ["./script"] })), "failed_precondition", "not_executable");
+    assert_refuses(json!({ "argv": ["./script"] }), "failed_precondition", "not_executable", "./script");
     let huge = "x".repeat(200_000);
-    assert_failed(&refusal(&mut client, json!({ "argv": ["true", huge] })), "invalid_argument", "too_many_arguments");
+    assert_refuses(json!({ "argv": ["true", huge] }), "invalid_argument", "too_many_arguments", "too long");
 }
 
 #[test]
 fn starts_with_a_clean_environment_that_the_caller_can_override() {
     let home = TempDir::new("spawn-env");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    let mut command = agent_command(&home);
     command.arg("--exit-on-eof").env_clear();
-    command.env("HOME", home.path()).env("GIVEN", "by provider").env("SANDPIPER_SECRET", "internal");
-    let mut client = Client::spawn(command);
+    command.env("HOME", &*home).env("GIVEN", "by provider").env("SANDPIPER_SECRET", "internal");
+    let mut client = Client::spawn(&mut command);
     let (output, _) = client.run("e", json!({ "argv": ["env"], "env": { "LANG": "C", "MINE": "a=b" } }));
     let text = output.of("stdout");
     let mut lines: Vec<&str> = text.lines().collect();
@@ -154,21 +143,21 @@ fn starts_with_a_clean_environment_that_the_caller_can_override() {
 #[test]
 fn finds_programs_in_the_path_of_the_process() {
     let (home, mut client) = start("spawn-path");
-    let program = home.path().join("bin/hello-from-here");
-    std::fs::create_dir(home.path().join("bin")).unwrap();
+    let program = home.join("bin/hello-from-here");
+    std::fs::create_dir(home.join("bin")).unwrap();
     std::fs::write(&program, "#!/bin/sh\necho found\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}/bin", home.path().display());
+    let path = format!("{}/bin", home.display());
     let (output, _) = client.run("p", json!({ "argv": ["hello-from-here"], "env": { "PATH": path } }));
     assert_eq!(output.of("stdout"), "found\n");
-    assert_failed(&refusal(&mut client, json!({ "argv": ["hello-from-here"] })), "not_found", "no_such_program");
+    assert_refuses(&mut client, json!({ "argv": ["hello-from-here"] }), "not_found", "no_such_program");
 }
 
 #[test]
 fn starts_in_the_home_and_resolves_relative_directories_from_it() {
     let (home, mut client) = start("spawn-cwd");
-    std::fs::create_dir(home.path().join("sub")).unwrap();
-    for (cwd, expected) in [(None, home.path().to_path_buf()), (Some("sub"), home.path().join("sub"))] {
+    std::fs::create_dir(home.join("sub")).unwrap();
+    for (cwd, expected) in [(None, home.to_path_buf()), (Some("sub"), home.join("sub"))] {
         let (output, _) = client.run(cwd.unwrap_or("home"), json!({ "argv": ["pwd", "-P"], "cwd": cwd }));
         assert_eq!(output.of("stdout"), format!("{}\n", expected.canonicalize().unwrap().display()));
     }
@@ -197,10 +186,8 @@ fn lets_a_process_inherit_nothing_from_the_agent() {
 #[test]
 fn runs_processes_as_any_user_only_if_the_agent_is_root() {
     let (_home, mut client) = start("spawn-user");
-    // SAFETY: only reads the process's own id.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        assert_failed(&refusal(&mut client, json!({ "argv": ["id"], "user": "0" })), "permission_denied", "other_user");
+    if !is_root() {
+        assert_refuses(&mut client, json!({ "argv": ["id"], "user": "0" }), "permission_denied", "other_user");
         return;
     }
     let mut ids = |user: &str| {
@@ -210,21 +197,16 @@ fn runs_processes_as_any_user_only_if_the_agent_is_root() {
     assert_eq!(ids("12345:54321"), "12345\n54321\n54321\n");
     assert_eq!(ids("12345"), "12345\n12345\n12345\n");
     assert!(ids("nobody").starts_with("65534\n"));
-    let unknown = refusal(&mut client, json!({ "argv": ["id"], "user": "no-such-user" }));
-    assert_failed(&unknown, "invalid_argument", "unknown_user");
+    let unknown = json!({ "argv": ["id"], "user": "no-such-user" });
+    assert_refuses(&mut client, unknown, "invalid_argument", "unknown_user");
 }
 
 #[test]
 fn runs_processes_as_the_default_user_unless_the_call_names_another() {
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can start processes as another user");
+    if lacks_root("only root can start processes as another user") {
         return;
     }
-    let home = TempDir::new("spawn-default-user");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-    command.args(["--exit-on-eof", "--default-user", "nobody"]).env("HOME", home.path());
-    let mut client = Client::spawn(command);
+    let (_home, mut client) = start_with("spawn-default-user", &["--default-user", "nobody"]);
     let (output, _) = client.run("n", json!({ "command": "id -un; pwd; echo $USER" }));
     assert_eq!(output.of("stdout"), "nobody\n/\nnobody\n");
     assert_eq!(client.list()[0]["user"], json!("nobody"));
@@ -238,12 +220,10 @@ fn runs_processes_as_the_default_user_unless_the_call_names_another() {
 #[test]
 fn refuses_a_working_directory_that_the_user_may_not_enter() {
     let (home, mut client) = start("spawn-closed");
-    // SAFETY: only reads the process's own id.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can start processes as another user");
+    if lacks_root("only root can start processes as another user") {
         return;
     }
-    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-    let failure = refusal(&mut client, json!({ "argv": ["/bin/true"], "user": "12345", "cwd": home.path() }));
-    assert_failed(&failure, "permission_denied", "not_permitted");
+    std::fs::set_permissions(&*home, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let params = json!({ "argv": ["/bin/true"], "user": "12345", "cwd": &*home });
+    assert_refuses(&mut client, params, "permission_denied", "not_permitted");
 }

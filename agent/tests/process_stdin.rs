@@ -2,21 +2,10 @@
 
 mod client;
 
-use client::{Answer, Client, TempDir, eventually};
+use client::{assert_refused, eventually, start};
 use serde_json::json;
 
 const MIB: usize = 1024 * 1024;
-
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
-
-fn assert_refused(answer: &Answer, code: &str, reason: &str) {
-    let failure = answer.as_ref().expect_err("the input is refused");
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{}", failure.message);
-}
 
 #[test]
 fn delivers_input_and_ends_it_on_close() {
@@ -37,7 +26,7 @@ fn takes_repeated_input_once() {
         assert_eq!(client.stdin("p", json!({ "offset": 0 }), b"abc").unwrap(), json!({ "offset": 3 }));
     }
     assert_eq!(client.stdin("p", json!({ "offset": 1 }), b"bcdef").unwrap(), json!({ "offset": 6 }));
-    assert_refused(&client.stdin("p", json!({ "offset": 7 }), b"x"), "failed_precondition", "stdin_gap");
+    assert_refused(client.stdin("p", json!({ "offset": 7 }), b"x"), "failed_precondition", "stdin_gap");
     for _ in 0..2 {
         let end = client.stdin("p", json!({ "offset": 6, "close": true }), b"");
         assert_eq!(end.unwrap(), json!({ "offset": 6 }));
@@ -72,7 +61,7 @@ fn bounds_the_input_that_a_process_does_not_read() {
     client.start_process("p", json!({ "command": "read line; cat >/dev/null", "stdin": true }));
     client.signal("p", "STOP", "tree").unwrap();
     let waiting = client.begin_with("process.stdin", json!({ "process": "p" }), Some(&vec![b'x'; MIB]));
-    assert_refused(&client.stdin("p", json!({}), b"y"), "resource_exhausted", "stdin_full");
+    assert_refused(client.stdin("p", json!({}), b"y"), "resource_exhausted", "stdin_full");
     assert!(client.call("ping", json!({})).is_ok());
     client.signal("p", "CONT", "tree").unwrap();
     assert_eq!(client.answer(waiting).unwrap(), json!({ "offset": MIB }));
@@ -86,8 +75,7 @@ fn reports_the_bytes_taken_before_a_cancel_and_drops_the_others() {
     client.start_process("p", json!({ "argv": ["sleep", "1000"], "stdin": true }));
     let waiting = client.begin_with("process.stdin", json!({ "process": "p" }), Some(&vec![b'x'; MIB]));
     eventually("the pipe to fill up", || client.list()[0]["stdin_offset"].as_u64().unwrap() > 0);
-    client.cancel(waiting);
-    assert_eq!(client.answer(waiting).unwrap_err().code, "canceled");
+    client.assert_cancels(waiting);
     let taken = client.list()[0]["stdin_offset"].as_u64().unwrap();
     assert!(taken < MIB as u64);
     assert_eq!(client.stdin("p", json!({ "offset": 0 }), b"xx").unwrap(), json!({ "offset": taken }));
@@ -97,18 +85,16 @@ fn reports_the_bytes_taken_before_a_cancel_and_drops_the_others() {
 fn refuses_input_for_a_process_without_stdin() {
     let (_home, mut client) = start("stdin-closed");
     client.start_process("none", json!({ "argv": ["cat"] }));
-    assert_refused(&client.stdin("none", json!({}), b"x"), "failed_precondition", "no_stdin");
+    assert_refused(client.stdin("none", json!({}), b"x"), "failed_precondition", "no_stdin");
     assert_eq!(client.wait("none")["status"]["exit_code"], json!(0), "without input cat exits at once");
 
-    client.start_process("shut", json!({ "command": "exec 0<&-; echo shut; sleep 1000", "stdin": true }));
-    let call = client.begin_output("shut", 0, 100);
-    client.read_until(call, "shut");
-    assert_refused(&client.stdin("shut", json!({}), b"x"), "failed_precondition", "stdin_closed");
+    client.start_until("shut", json!({ "command": "exec 0<&-; echo shut; sleep 1000", "stdin": true }), "shut");
+    assert_refused(client.stdin("shut", json!({}), b"x"), "failed_precondition", "stdin_closed");
 
     client.start_process("gone", json!({ "argv": ["true"], "stdin": true }));
     client.wait("gone");
-    assert_refused(&client.stdin("gone", json!({}), b"x"), "failed_precondition", "stdin_closed");
-    assert_refused(&client.stdin("nobody", json!({}), b"x"), "not_found", "no_such_process");
+    assert_refused(client.stdin("gone", json!({}), b"x"), "failed_precondition", "stdin_closed");
+    assert_refused(client.stdin("nobody", json!({}), b"x"), "not_found", "no_such_process");
 }
 
 #[test]
@@ -125,17 +111,15 @@ fn gives_a_terminal_its_size_type_and_a_single_output() {
 fn signals_the_process_when_its_terminal_is_resized() {
     let (_home, mut client) = start("stdin-resize");
     let script = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.01; done";
-    client.start_process("p", json!({ "command": script, "pty": { "rows": 1, "cols": 1 } }));
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let call = client.start_until("p", json!({ "command": script, "pty": { "rows": 1, "cols": 1 } }), "ready");
     client.call("process.resize", json!({ "process": "p", "rows": 40, "cols": 100 })).unwrap();
     client.read_until(call, "40 100");
     client.wait("p");
-    let refused = client.call("process.resize", json!({ "process": "p", "rows": 1, "cols": 1 }));
-    assert_refused(&refused, "failed_precondition", "not_running");
+    let resized = json!({ "process": "p", "rows": 1, "cols": 1 });
+    client.assert_refuses("process.resize", resized, "failed_precondition", "not_running");
     client.start_process("pipe", json!({ "argv": ["sleep", "1000"] }));
-    let refused = client.call("process.resize", json!({ "process": "pipe", "rows": 1, "cols": 1 }));
-    assert_refused(&refused, "failed_precondition", "no_terminal");
+    let resized = json!({ "process": "pipe", "rows": 1, "cols": 1 });
+    client.assert_refuses("process.resize", resized, "failed_precondition", "no_terminal");
     let refused = client.call("process.resize", json!({ "process": "pipe", "rows": 0, "cols": 1 }));
     assert_eq!(refused.unwrap_err().code, "invalid_argument");
 }
@@ -143,26 +127,21 @@ fn signals_the_process_when_its_terminal_is_resized() {
 #[test]
 fn sends_the_end_of_input_character_when_a_terminal_is_closed() {
     let (_home, mut client) = start("stdin-typed");
-    client.start_process(
-        "p",
-        json!({ "command": "stty -echo; echo ready; cat; echo bye", "pty": { "rows": 24, "cols": 80 } }),
-    );
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let script = "stty -echo; echo ready; cat; echo bye";
+    let call = client.start_until("p", json!({ "command": script, "pty": { "rows": 24, "cols": 80 } }), "ready");
     assert_eq!(client.stdin("p", json!({ "offset": 0 }), b"hello\n").unwrap(), json!({ "offset": 6 }));
     client.read_until(call, "hello");
     client.stdin("p", json!({ "close": true }), b"").unwrap();
     client.read_until(call, "bye");
     assert_eq!(client.answer(call).unwrap()["offset"], client.wait("p")["end_offset"]);
-    assert_refused(&client.stdin("p", json!({}), b"x"), "failed_precondition", "stdin_closed");
+    assert_refused(client.stdin("p", json!({}), b"x"), "failed_precondition", "stdin_closed");
 }
 
 #[test]
 fn interrupts_the_foreground_process_with_control_c() {
     let (_home, mut client) = start("stdin-interrupt");
-    client.start_process("p", json!({ "command": "echo ready; exec sleep 1000", "pty": { "rows": 24, "cols": 80 } }));
-    let call = client.begin_output("p", 0, 1000);
-    client.read_until(call, "ready");
+    let script = "echo ready; exec sleep 1000";
+    client.start_until("p", json!({ "command": script, "pty": { "rows": 24, "cols": 80 } }), "ready");
     client.stdin("p", json!({}), b"\x03").unwrap();
     assert_eq!(client.wait("p")["status"]["signal"], json!("SIGINT"));
 }

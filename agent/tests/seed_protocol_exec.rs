@@ -3,14 +3,8 @@
 mod client;
 
 use client::processes::is_alive;
-use client::{Client, TempDir, eventually};
+use client::{Client, eventually, start};
 use serde_json::{Value, json};
-
-fn start(name: &str) -> (TempDir, Client) {
-    let home = TempDir::new(name);
-    let client = Client::start(home.path());
-    (home, client)
-}
 
 fn exec(client: &mut Client, params: Value) -> Value {
     client.call("exec", params).expect("the command runs")
@@ -59,10 +53,9 @@ fn kills_the_whole_process_tree_on_cancel() {
     let (home, mut client) = start("exec-cancel");
     let cmd = "setsid sleep 1000 & echo $! $$ > pids.new; mv pids.new pids; sleep 1000";
     let call = client.begin("exec", json!({ "cmd": cmd }));
-    let pids = home.path().join("pids");
+    let pids = home.join("pids");
     eventually("the command to start", || pids.exists());
-    client.cancel(call);
-    assert_eq!(client.answer(call).unwrap_err().code, "canceled");
+    client.assert_cancels(call);
     for pid in std::fs::read_to_string(pids).unwrap().split_whitespace() {
         eventually("all processes to end", || !is_alive(pid.parse().unwrap()));
     }
@@ -114,8 +107,12 @@ fn removes_the_source_file_also_when_the_code_cannot_run() {
     assert_eq!(answer["exit_code"], json!(4));
     let path = answer["stdout"].as_str().unwrap().trim();
     assert!(path.starts_with("/tmp/") && !std::path::Path::new(path).exists(), "{path}");
-    let failure = client.call("exec_code", json!({ "lang": "cobol", "code": "marker-of-this-test" })).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "unknown_language"));
+    client.assert_refuses(
+        "exec_code",
+        json!({ "lang": "cobol", "code": "marker-of-this-test" }),
+        "invalid_argument",
+        "unknown_language",
+    );
     let left = std::fs::read_dir("/tmp").unwrap().flatten().any(|entry| {
         entry.file_name().to_string_lossy().starts_with(".sandpiper-")
             && std::fs::read_to_string(entry.path()).is_ok_and(|text| text == "marker-of-this-test")

@@ -1,6 +1,6 @@
 mod client;
 
-use client::{Client, Event, TempDir};
+use client::{Client, Event, start};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -51,28 +51,39 @@ impl Watch {
             if line == json!({ "kind": "create", "path": name }) {
                 return seen;
             }
-            let text = |field: &str| line[field].as_str().unwrap();
-            let to = line.get("to").map(|to| format!(" > {}", to.as_str().unwrap())).unwrap_or_default();
-            seen.push(format!("{} {}{to}", text("kind"), text("path")));
+            seen.push(summary(&line));
         }
     }
+
+    /// The events around the creation of a marker file: those below a new directory may come after it.
+    fn around_mark(&mut self, agent: &mut Client, mark: &Path, count: usize) -> Vec<String> {
+        let mut seen = self.up_to_mark(agent, mark);
+        while seen.len() < count {
+            seen.push(summary(&self.next(agent)));
+        }
+        seen
+    }
+}
+
+fn summary(line: &Value) -> String {
+    let text = |field: &str| line[field].as_str().unwrap();
+    let to = line.get("to").map(|to| format!(" > {}", to.as_str().unwrap())).unwrap_or_default();
+    format!("{} {}{to}", text("kind"), text("path"))
 }
 
 #[test]
 fn reports_each_kind_of_change_as_one_event() {
-    let home = TempDir::new("watch-kinds");
-    let mut agent = Client::start(home.path());
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("old"), "").unwrap();
+    let (home, mut agent) = start("watch-kinds");
+    fs::write(home.join("old"), "").unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": "." }));
-    File::create(path("new")).unwrap();
-    fs::OpenOptions::new().append(true).open(path("new")).unwrap().write_all(b"text").unwrap();
-    fs::set_permissions(path("new"), fs::Permissions::from_mode(0o600)).unwrap();
-    fs::rename(path("new"), path("renamed")).unwrap();
-    fs::remove_file(path("renamed")).unwrap();
-    fs::create_dir(path("dir")).unwrap();
-    fs::remove_dir(path("dir")).unwrap();
-    fs::rename(path("old"), path("even older")).unwrap();
+    File::create(home.join("new")).unwrap();
+    fs::OpenOptions::new().append(true).open(home.join("new")).unwrap().write_all(b"text").unwrap();
+    fs::set_permissions(home.join("new"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(home.join("new"), home.join("renamed")).unwrap();
+    fs::remove_file(home.join("renamed")).unwrap();
+    fs::create_dir(home.join("dir")).unwrap();
+    fs::remove_dir(home.join("dir")).unwrap();
+    fs::rename(home.join("old"), home.join("even older")).unwrap();
     let expected = [
         "create new",
         "write new",
@@ -83,54 +94,45 @@ fn reports_each_kind_of_change_as_one_event() {
         "remove dir",
         "rename old > even older",
     ];
-    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), expected);
+    assert_eq!(watch.up_to_mark(&mut agent, &home.join("mark")), expected);
 }
 
 #[test]
 fn reports_only_direct_entries_without_recursive() {
-    let home = TempDir::new("watch-plain");
-    let mut agent = Client::start(home.path());
-    fs::create_dir(home.path().join("sub")).unwrap();
+    let (home, mut agent) = start("watch-plain");
+    fs::create_dir(home.join("sub")).unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": "." }));
-    File::create(home.path().join("sub/file")).unwrap();
-    assert_eq!(watch.up_to_mark(&mut agent, &home.path().join("mark")), Vec::<String>::new());
+    File::create(home.join("sub/file")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &home.join("mark")), Vec::<String>::new());
 }
 
 #[test]
 fn reports_changes_in_existing_and_new_subdirectories() {
-    let home = TempDir::new("watch-tree");
-    let mut agent = Client::start(home.path());
-    let path = |name: &str| home.path().join(name);
-    fs::create_dir_all(path("a/b")).unwrap();
+    let (home, mut agent) = start("watch-tree");
+    fs::create_dir_all(home.join("a/b")).unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
-    File::create(path("a/b/file")).unwrap();
+    File::create(home.join("a/b/file")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "a/b/file" }));
-    fs::create_dir(path("c")).unwrap();
+    fs::create_dir(home.join("c")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c" }));
     // After the event for the directory, the caller can rely on its watch.
-    File::create(path("c/file")).unwrap();
+    File::create(home.join("c/file")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c/file" }));
-    fs::remove_file(path("c/file")).unwrap();
-    fs::remove_dir(path("c")).unwrap();
-    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), ["remove c/file", "remove c"]);
+    fs::remove_file(home.join("c/file")).unwrap();
+    fs::remove_dir(home.join("c")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &home.join("mark")), ["remove c/file", "remove c"]);
 }
 
 #[test]
 fn reports_entries_older_than_the_watch_of_a_new_directory_once() {
-    let home = TempDir::new("watch-race");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("watch-race");
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
     for round in 0..50 {
         let top = format!("top-{round:02}");
-        fs::create_dir_all(home.path().join(&top).join("b/c")).unwrap();
-        File::create(home.path().join(&top).join("b/c/file")).unwrap();
-        File::create(home.path().join(&top).join("b/file")).unwrap();
-        let mut seen = watch.up_to_mark(&mut agent, &home.path().join(format!("mark-{round}")));
-        // Events of entries below may come after the one of the marker.
-        while seen.len() < 5 {
-            let line = watch.next(&mut agent);
-            seen.push(format!("{} {}", line["kind"].as_str().unwrap(), line["path"].as_str().unwrap()));
-        }
+        fs::create_dir_all(home.join(&top).join("b/c")).unwrap();
+        File::create(home.join(&top).join("b/c/file")).unwrap();
+        File::create(home.join(&top).join("b/file")).unwrap();
+        let mut seen = watch.around_mark(&mut agent, &home.join(format!("mark-{round}")), 5);
         seen.sort();
         let expected = ["", "/b", "/b/c", "/b/c/file", "/b/file"].map(|below| format!("create {top}{below}"));
         assert_eq!(seen, expected);
@@ -139,28 +141,25 @@ fn reports_entries_older_than_the_watch_of_a_new_directory_once() {
 
 #[test]
 fn reports_a_renamed_directory_once_and_its_contents_under_the_new_path() {
-    let home = TempDir::new("watch-rename");
-    let mut agent = Client::start(home.path());
-    let path = |name: &str| home.path().join(name);
-    fs::create_dir_all(path("a/b")).unwrap();
-    fs::create_dir(path("x")).unwrap();
+    let (home, mut agent) = start("watch-rename");
+    fs::create_dir_all(home.join("a/b")).unwrap();
+    fs::create_dir(home.join("x")).unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
-    fs::rename(path("a"), path("x/y")).unwrap();
+    fs::rename(home.join("a"), home.join("x/y")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "rename", "path": "a", "to": "x/y" }));
-    File::create(path("x/y/b/file")).unwrap();
-    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), ["create x/y/b/file"]);
+    File::create(home.join("x/y/b/file")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &home.join("mark")), ["create x/y/b/file"]);
 }
 
 #[test]
 fn watches_a_directory_renamed_right_after_its_creation() {
-    let home = TempDir::new("watch-mkdir-rename");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("watch-mkdir-rename");
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
     for round in 0..50 {
-        let (first, second) = (home.path().join("first"), home.path().join(format!("second-{round}")));
+        let (first, second) = (home.join("first"), home.join(format!("second-{round}")));
         fs::create_dir(&first).unwrap();
         fs::rename(&first, &second).unwrap();
-        let mark = home.path().join(format!("mark-{round}"));
+        let mark = home.join(format!("mark-{round}"));
         let seen = watch.up_to_mark(&mut agent, &mark);
         assert_eq!(seen, ["create first".to_string(), format!("rename first > second-{round}")]);
         File::create(second.join("file")).unwrap();
@@ -170,50 +169,41 @@ fn watches_a_directory_renamed_right_after_its_creation() {
 
 #[test]
 fn reports_moves_out_of_the_tree_as_removed_and_into_it_as_created() {
-    let home = TempDir::new("watch-in-out");
-    let mut agent = Client::start(home.path());
-    let path = |name: &str| home.path().join(name);
-    fs::create_dir_all(path("tree/a/b")).unwrap();
-    fs::create_dir_all(path("outside/c")).unwrap();
-    File::create(path("outside/c/file")).unwrap();
+    let (home, mut agent) = start("watch-in-out");
+    fs::create_dir_all(home.join("tree/a/b")).unwrap();
+    fs::create_dir_all(home.join("outside/c")).unwrap();
+    File::create(home.join("outside/c/file")).unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": "tree", "recursive": true }));
-    fs::rename(path("tree/a"), path("a")).unwrap();
+    fs::rename(home.join("tree/a"), home.join("a")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "remove", "path": "a" }));
-    File::create(path("a/b/unseen")).unwrap();
-    fs::rename(path("outside"), path("tree/inside")).unwrap();
+    File::create(home.join("a/b/unseen")).unwrap();
+    fs::rename(home.join("outside"), home.join("tree/inside")).unwrap();
     let expected = ["create inside", "create inside/c", "create inside/c/file"];
-    assert_eq!(watch.up_to_mark(&mut agent, &path("tree/mark")), expected);
+    assert_eq!(watch.up_to_mark(&mut agent, &home.join("tree/mark")), expected);
 }
 
 #[test]
 fn reports_files_written_by_the_agent_without_their_temporary_names() {
-    let home = TempDir::new("watch-own");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("watch-own");
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
     agent.write_file(json!({ "path": "file" }), b"first").unwrap();
     agent.write_file(json!({ "path": "file" }), b"second").unwrap();
     agent.write_file(json!({ "path": "new/dir/file" }), b"third").unwrap();
-    let mut seen = watch.up_to_mark(&mut agent, &home.path().join("mark"));
-    while seen.len() < 5 {
-        let line = watch.next(&mut agent);
-        seen.push(format!("{} {}", line["kind"].as_str().unwrap(), line["path"].as_str().unwrap()));
-    }
+    let seen = watch.around_mark(&mut agent, &home.join("mark"), 5);
     assert_eq!(seen, ["create file", "write file", "create new", "create new/dir", "create new/dir/file"]);
 }
 
 #[test]
 fn watches_a_single_file_across_replacement_and_removal() {
-    let home = TempDir::new("watch-file");
-    let mut agent = Client::start(home.path());
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("file"), "").unwrap();
-    fs::write(path("other"), "").unwrap();
+    let (home, mut agent) = start("watch-file");
+    fs::write(home.join("file"), "").unwrap();
+    fs::write(home.join("other"), "").unwrap();
     let mut watch = Watch::start(&mut agent, json!({ "path": "file" }));
     let event = |kind: &str| json!({ "kind": kind, "path": "" });
-    fs::write(path("other"), "unseen").unwrap();
-    fs::write(path("file"), "1").unwrap();
+    fs::write(home.join("other"), "unseen").unwrap();
+    fs::write(home.join("file"), "1").unwrap();
     assert_eq!(watch.next(&mut agent), event("write"));
-    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(home.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
     loop {
         match watch.next(&mut agent) {
             // Rewriting a file truncates it first, which may be a second write event.
@@ -226,22 +216,21 @@ fn watches_a_single_file_across_replacement_and_removal() {
     }
     agent.write_file(json!({ "path": "file" }), b"2").unwrap();
     assert_eq!(watch.next(&mut agent), event("write"));
-    fs::rename(path("file"), path("gone")).unwrap();
+    fs::rename(home.join("file"), home.join("gone")).unwrap();
     assert_eq!(watch.next(&mut agent), event("remove"));
-    fs::rename(path("gone"), path("file")).unwrap();
+    fs::rename(home.join("gone"), home.join("file")).unwrap();
     assert_eq!(watch.next(&mut agent), event("create"));
-    fs::remove_file(path("file")).unwrap();
+    fs::remove_file(home.join("file")).unwrap();
     assert_eq!(watch.next(&mut agent), event("remove"));
 }
 
 #[test]
 fn ends_the_watch_when_the_watched_path_is_removed() {
-    let home = TempDir::new("watch-end");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("watch-end");
     for (name, recursive) in [("plain", false), ("tree", true)] {
-        fs::create_dir(home.path().join(name)).unwrap();
+        fs::create_dir(home.join(name)).unwrap();
         let mut watch = Watch::start(&mut agent, json!({ "path": name, "recursive": recursive }));
-        fs::remove_dir(home.path().join(name)).unwrap();
+        fs::remove_dir(home.join(name)).unwrap();
         assert_eq!(watch.next(&mut agent), json!({ "kind": "remove", "path": "" }));
         assert_eq!(agent.event(watch.call), Event::Answer(Ok(json!({}))));
     }
@@ -249,35 +238,33 @@ fn ends_the_watch_when_the_watched_path_is_removed() {
 
 #[test]
 fn reports_one_overflow_to_a_caller_without_credit_and_then_later_events() {
-    let home = TempDir::new("watch-overflow");
-    let mut agent = Client::start(home.path());
-    fs::create_dir(home.path().join("dir")).unwrap();
+    let (home, mut agent) = start("watch-overflow");
+    fs::create_dir(home.join("dir")).unwrap();
     let call = agent.begin("file.watch", json!({ "path": "dir", "window": 4096 }));
     let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected the ready event") };
     assert_eq!(bytes, b"{\"kind\":\"ready\",\"path\":\"\"}\n");
     // More events than the agent queues.
     for number in 0..10_000 {
-        File::create(home.path().join("dir").join(number.to_string())).unwrap();
+        File::create(home.join("dir").join(number.to_string())).unwrap();
     }
     assert!(agent.peak_memory_kib() < 16 * 1024, "{} KiB", agent.peak_memory_kib());
     agent.credit(call, 64 << 20);
     let mut watch = Watch { call, lines: VecDeque::new() };
     while watch.next(&mut agent)["kind"] != "overflow" {}
-    let afterwards = watch.up_to_mark(&mut agent, &home.path().join("dir/afterwards"));
+    let afterwards = watch.up_to_mark(&mut agent, &home.join("dir/afterwards"));
     assert!(!afterwards.iter().any(|line| line.contains("overflow")), "{afterwards:?}");
 }
 
 #[test]
 fn answers_other_calls_during_a_flood_of_events() {
-    let home = TempDir::new("watch-flood");
-    let mut agent = Client::start(home.path());
+    let (home, mut agent) = start("watch-flood");
     let watch = agent.begin("file.watch", json!({ "path": ".", "window": 4096 }));
     assert!(matches!(agent.event(watch), Event::Data { .. }));
     let is_over = Arc::new(AtomicBool::new(false));
     let flood = |number: usize| {
         let is_over = Arc::clone(&is_over);
         // Alternates, because the kernel merges consecutive writes to one file.
-        let files = ["a", "b"].map(|name| File::create(home.path().join(format!("{name}{number}"))).unwrap());
+        let files = ["a", "b"].map(|name| File::create(home.join(format!("{name}{number}"))).unwrap());
         std::thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 files.iter().for_each(|file| file.write_all_at(b"x", 0).unwrap());
@@ -296,23 +283,19 @@ fn answers_other_calls_during_a_flood_of_events() {
 
 #[test]
 fn answers_a_canceled_watch_and_frees_its_descriptor() {
-    let home = TempDir::new("watch-cancel");
-    let mut agent = Client::start(home.path());
-    let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
+    let (_home, mut agent) = start("watch-cancel");
+    let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.stream.child.id())).unwrap().count();
     agent.call("ping", json!({})).unwrap();
     let before = descriptors(&agent);
     let watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
     assert_eq!(descriptors(&agent), before + 1);
-    agent.cancel(watch.call);
-    assert_eq!(agent.answer(watch.call).unwrap_err().code, "canceled");
+    agent.assert_cancels(watch.call);
     agent.call("ping", json!({})).unwrap();
     assert_eq!(descriptors(&agent), before);
 }
 
 #[test]
 fn refuses_to_watch_a_missing_path() {
-    let home = TempDir::new("watch-missing");
-    let mut agent = Client::start(home.path());
-    let failure = agent.call("file.watch", json!({ "path": "missing", "window": 1000 })).unwrap_err();
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("not_found", "no_such_file"));
+    let (_home, mut agent) = start("watch-missing");
+    agent.assert_refuses("file.watch", json!({ "path": "missing", "window": 1000 }), "not_found", "no_such_file");
 }

@@ -9,8 +9,8 @@
 //! DIRECTORY/.guard names the guard's process, which locks it. DIRECTORY/.node names the node's process. The guard exits
 //! when the directory is removed, or when there is neither a lease nor a node.
 
+use sandpiper_agent::os::boottime;
 use sandpiper_agent::os::inotify::{self, RawEvent};
-use sandpiper_agent::os::{boottime, read_into};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, TryLockError};
@@ -28,7 +28,6 @@ const MAX_SLEEP_MS: u64 = 100;
 const KILL_INTERVAL_MS: u64 = 2;
 /// A node writes no larger lease.
 const MAX_LEASE_BYTES: u64 = 64 * 1024;
-const EVENT_BYTES: usize = 16 * 1024;
 
 const ENDED: &str = ".ended";
 
@@ -289,11 +288,6 @@ impl Changes {
         let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one writable structure.
         unsafe { libc::poll(&mut poll, 1, wait_ms as i32) };
-        let mut buffer = Vec::new();
-        match read_into(self.0.as_raw_fd(), &mut buffer, EVENT_BYTES) {
-            Ok(_) => Ok(Change::of(inotify::parse(&buffer))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Change::Files(Vec::new())),
-            Err(error) => Err(error),
-        }
+        Ok(Change::of(inotify::read(&self.0)?.unwrap_or_default()))
     }
 }

@@ -27,7 +27,7 @@ pub fn unix(path: &Path) -> io::Result<OwnedFd> {
     Ok(listener.into())
 }
 
-/// A Unix socket in the abstract namespace. Every user can connect, so `serve_own_user` must serve it.
+/// A Unix socket in the abstract namespace. Every user can connect, so serve only `is_own_user`.
 pub fn abstract_unix(name: &str) -> io::Result<OwnedFd> {
     Ok(UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?.into())
 }
@@ -48,16 +48,8 @@ pub fn vsock(port: u32) -> io::Result<OwnedFd> {
     }
 }
 
-pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
-    serve_if(agent, listener, |_| true).await
-}
-
-/// Closes the connections of all other users.
-pub async fn serve_own_user(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
-    serve_if(agent, listener, is_own_user).await
-}
-
-async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_allowed: fn(&OwnedFd) -> bool) -> io::Result<()> {
+/// Closes the connections that are not allowed.
+pub async fn serve(agent: Rc<Agent>, listener: OwnedFd, is_allowed: fn(&OwnedFd) -> bool) -> io::Result<()> {
     let listener = descriptor::watch(listener, Interest::READABLE)?;
     loop {
         let connection = next(&listener).await?;
@@ -100,7 +92,7 @@ fn accept(listener: i32) -> io::Result<OwnedFd> {
 }
 
 /// Compares with the user that the kernel recorded when the connection was made.
-fn is_own_user(connection: &OwnedFd) -> bool {
+pub fn is_own_user(connection: &OwnedFd) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
     let mut size = size_of_val(&peer) as libc::socklen_t;
     // SAFETY: the kernel fills the struct, whose size it gets.

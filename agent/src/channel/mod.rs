@@ -22,8 +22,8 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
     match agent.args.channel.clone() {
         ChannelKind::Stdio => session::serve(agent, Reader::new(input)?, Writer::new(output)?).await,
         ChannelKind::Serial(path) => serial::serve(agent, &path).await,
-        ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
-        ChannelKind::Abstract(name) => listen::serve_own_user(agent, listen::abstract_unix(&name)?).await,
+        ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?, |_| true).await,
+        ChannelKind::Abstract(name) => listen::serve(agent, listen::abstract_unix(&name)?, listen::is_own_user).await,
         ChannelKind::Vsock(port) => newest_connection::serve(agent, listen::vsock(port)?).await,
     }
 }

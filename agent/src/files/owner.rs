@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::os::user;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::fchown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
@@ -33,8 +34,7 @@ impl Owner {
         let now = super::dir::stat_fd(fd)?;
         let is_other = Self::of(&now) != self;
         if is_other {
-            // SAFETY: plain call on an open descriptor.
-            check(unsafe { libc::fchown(fd.as_raw_fd(), self.uid, self.gid) })?;
+            fchown(fd, Some(self.uid), Some(self.gid))?;
         }
         // Skipped when nothing changes: a watch would report it.
         if is_other || now.mode() != mode {

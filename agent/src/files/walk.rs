@@ -70,8 +70,7 @@ impl Walk {
 
     /// The path of an entry of the open directory, relative to the top.
     pub fn path_of(&self, name: &CStr) -> Vec<u8> {
-        let separator: &[u8] = if self.path.is_empty() { b"" } else { b"/" };
-        [&self.path, separator, name.to_bytes()].concat()
+        join(&self.path, name.to_bytes())
     }
 
     pub async fn next(&mut self) -> io::Result<Option<Visit>> {
@@ -128,6 +127,12 @@ impl Walk {
         self.path.truncate(name_at.saturating_sub(1));
         Ok(Visit::Left(name))
     }
+}
+
+/// The path of the top is empty, and so is the name of a directory in itself.
+pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let separator: &[u8] = if dir.is_empty() || name.is_empty() { b"" } else { b"/" };
+    [dir, separator, name].concat()
 }
 
 /// Removed or replaced since its name was read. /proc reports ESRCH for a process that has exited.

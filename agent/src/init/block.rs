@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `index` is the position among all disks, for a host that sets no serial numbers.
-pub fn find(serial: &str, index: usize) -> Option<PathBuf> {
+pub fn find(serial: &str, index: usize) -> Option<String> {
     let blocks = Path::new("/sys/block");
     let name = find_in(blocks, serial).or_else(|| disks_in(blocks).into_iter().nth(index))?;
-    Some(Path::new("/dev").join(name))
+    Some(format!("/dev/{name}"))
 }
 
 fn find_in(blocks: &Path, serial: &str) -> Option<String> {

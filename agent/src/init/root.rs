@@ -2,11 +2,9 @@
 
 use super::filesystems::{KERNEL, mount};
 use super::{block, modules};
-use crate::os::check;
-use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::chroot;
 
 /// The serial numbers of the first and the second disk.
 const BASE: &str = "base";
@@ -20,45 +18,29 @@ const ROOT_AT: &str = "/root";
 pub fn enter() -> io::Result<()> {
     let Some(base) = block::find(BASE, 0) else { return Ok(()) };
     let disk = block::find(DISK, 1).ok_or_else(|| io::Error::other("the machine has no writable disk"))?;
-    mount_new(&base, BASE_AT, libc::MS_RDONLY | libc::MS_NOATIME)?;
+    mount(&base, BASE_AT, "ext4", libc::MS_RDONLY | libc::MS_NOATIME, "")?;
     // Crash safety is not needed: nothing reads this disk after the machine ends, unless the whole machine was saved.
-    mount_new(&disk, DISK_AT, libc::MS_NOATIME)?;
-    let [upper, work] = ["upper", "work"].map(|name| Path::new(DISK_AT).join(name));
-    for directory in [&upper, &work, Path::new(ROOT_AT)] {
+    mount(&disk, DISK_AT, "ext4", libc::MS_NOATIME, "")?;
+    let [upper, work] = ["upper", "work"].map(|name| format!("{DISK_AT}/{name}"));
+    for directory in [&upper, &work] {
         fs::create_dir_all(directory)?;
     }
     // The root of an overlay has the mode of its upper directory.
-    copy_mode(Path::new(BASE_AT), &upper)?;
-    let options = format!("lowerdir={BASE_AT},upperdir={},workdir={}", upper.display(), work.display());
-    mount(Path::new("overlay"), Path::new(ROOT_AT), "overlay", libc::MS_NOATIME, &options)?;
+    fs::set_permissions(&upper, fs::metadata(BASE_AT)?.permissions())?;
+    let options = format!("lowerdir={BASE_AT},upperdir={upper},workdir={work}");
+    mount("overlay", ROOT_AT, "overlay", libc::MS_NOATIME, &options)?;
     switch()
-}
-
-fn mount_new(device: &Path, target: &str, flags: u64) -> io::Result<()> {
-    fs::create_dir_all(target)?;
-    mount(device, Path::new(target), "ext4", flags, "")
-}
-
-fn copy_mode(from: &Path, to: &Path) -> io::Result<()> {
-    fs::set_permissions(to, fs::metadata(from)?.permissions())
 }
 
 /// An initramfs cannot be unmounted. So this removes its files, which take up memory, and moves the new root over it.
 fn switch() -> io::Result<()> {
     for path in KERNEL {
-        let target = format!("{ROOT_AT}{path}");
-        fs::create_dir_all(&target)?;
-        mount(Path::new(path), Path::new(&target), "", libc::MS_MOVE, "")?;
+        mount(path, &format!("{ROOT_AT}{path}"), "", libc::MS_MOVE, "")?;
     }
     let _ = fs::remove_dir_all(modules::DIRECTORY);
     let _ = fs::remove_file("/init");
     std::env::set_current_dir(ROOT_AT)?;
-    mount(Path::new("."), Path::new("/"), "", libc::MS_MOVE, "")?;
-    enter_directory(c".")?;
+    mount(".", "/", "", libc::MS_MOVE, "")?;
+    chroot(".")?;
     std::env::set_current_dir("/")
-}
-
-fn enter_directory(path: &CStr) -> io::Result<()> {
-    // SAFETY: the path is NUL-terminated.
-    check(unsafe { libc::chroot(path.as_ptr()) }).map(drop)
 }

@@ -3,7 +3,7 @@
 use super::inotify;
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Does not see writes through a memory mapping or through another hard link.
 #[derive(Debug)]
@@ -18,10 +18,7 @@ impl DirChanges {
 
     /// After it has returned true, watch again: the directory itself may be gone.
     pub fn any(&self) -> bool {
-        let mut events = [0u8; 512];
-        // SAFETY: the buffer is writable for its length, which is enough for one event.
-        let size = unsafe { libc::read(self.0.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) };
-        size >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EAGAIN)
+        !matches!(inotify::read(&self.0), Ok(None))
     }
 }
 

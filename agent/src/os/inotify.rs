@@ -1,6 +1,6 @@
 //! The kernel's filesystem events.
 
-use super::{check, own};
+use super::{check, own, read_into};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,6 +17,7 @@ pub const CHANGES: u32 = libc::IN_CREATE
     | libc::IN_ONLYDIR;
 
 const HEAD_BYTES: usize = 16;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Reads from it do not wait.
 pub fn open() -> io::Result<OwnedFd> {
@@ -46,8 +47,18 @@ impl RawEvent {
     }
 }
 
+/// The pending events, in order; None if there are none.
+pub fn read(inotify: &OwnedFd) -> io::Result<Option<Vec<RawEvent>>> {
+    let mut buffer = Vec::new();
+    match read_into(inotify.as_raw_fd(), &mut buffer, BUFFER_BYTES) {
+        Ok(_) => Ok(Some(parse(&buffer))),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// `struct inotify_event`: watch, mask, cookie, length of the name, and the name padded with NULs.
-pub fn parse(mut bytes: &[u8]) -> Vec<RawEvent> {
+fn parse(mut bytes: &[u8]) -> Vec<RawEvent> {
     let mut events = Vec::new();
     while bytes.len() >= HEAD_BYTES {
         let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -61,7 +61,7 @@ pub fn default_user(args: &Args) -> User {
             return named;
         }
     }
-    let mut own = tables.by_uid(uid).unwrap_or_else(|| unlisted(uid, gid));
+    let mut own = tables.find(|user| user.uid == uid).unwrap_or_else(|| unlisted(uid, gid));
     if let Some(home) = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()) {
         own.home = Some(home);
     }
@@ -73,14 +73,14 @@ fn find_in(tables: &Tables, text: &str) -> Result<User> {
         AgentError::invalid("unknown_user", format!("user {text:?} not found in this sandbox"))
             .hint("give a name from the sandbox's /etc/passwd, \"uid\" or \"uid:gid\"")
     };
-    if let Some(user) = tables.by_name(text) {
+    if let Some(user) = tables.find(|user| user.name == text) {
         return Ok(user);
     }
     let (uid, gid) = match text.split_once(':') {
         Some((uid, gid)) => (number(uid).ok_or_else(unknown)?, Some(number(gid).ok_or_else(unknown)?)),
         None => (number(text).ok_or_else(unknown)?, None),
     };
-    let listed = tables.by_uid(uid).unwrap_or_else(|| unlisted(uid, gid.unwrap_or(uid)));
+    let listed = tables.find(|user| user.uid == uid).unwrap_or_else(|| unlisted(uid, gid.unwrap_or(uid)));
     Ok(match gid {
         // A caller that names a group wants only that group.
         Some(gid) => User { gid, groups: Vec::new(), ..listed },
@@ -137,12 +137,8 @@ impl Tables {
         Self { passwd, group }
     }
 
-    fn by_name(&self, name: &str) -> Option<User> {
-        self.users().find(|user| user.name == name).map(|user| self.with_groups(user))
-    }
-
-    fn by_uid(&self, uid: u32) -> Option<User> {
-        self.users().find(|user| user.uid == uid).map(|user| self.with_groups(user))
+    fn find(&self, is_wanted: impl FnMut(&User) -> bool) -> Option<User> {
+        self.users().find(is_wanted).map(|user| self.with_groups(user))
     }
 
     fn users(&self) -> impl Iterator<Item = User> + '_ {

@@ -66,7 +66,7 @@ pub fn launch(args: &Args, processes: &ProcessTable, params: SpawnParams) -> Res
         None => Stdio::pipes(pipes, params.stdin == Some(true))?,
     };
 
-    let argv = c_strings(&resolved.argv)?;
+    let argv: Vec<CString> = resolved.argv.iter().map(|word| c_string(word.as_bytes())).collect::<Result<_>>()?;
     let program = Program {
         path: &c_string(resolved.program.as_os_str().as_bytes())?,
         argv: &argv,
@@ -180,10 +180,6 @@ fn choose_directory(user: &User, named: Option<&str>) -> PathBuf {
         Some(path) if path.starts_with('/') || home.is_dir() => home.join(path),
         Some(path) => Path::new("/").join(path),
     }
-}
-
-fn c_strings(texts: &[String]) -> Result<Vec<CString>> {
-    texts.iter().map(|text| c_string(text.as_bytes())).collect()
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {

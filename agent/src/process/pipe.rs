@@ -2,10 +2,10 @@
 
 use super::journal::PIECE_BYTES;
 use super::segments::Source;
-use crate::os::{check, read_into};
+use crate::os::read_into;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
@@ -52,12 +52,7 @@ impl Pipe {
 
 /// The read and write end of a new pipe. Both are blocking, and children do not inherit them.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: pipe2 fills the two descriptors, which have no other owner.
-    unsafe {
-        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
+    io::pipe().map(|(reading, writing)| (reading.into(), writing.into()))
 }
 
 /// The pipes that have bytes or have ended. Takes one system call for all.

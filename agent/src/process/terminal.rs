@@ -1,11 +1,12 @@
 //! A pseudo-terminal.
 
 use crate::error::{AgentError, Result};
-use crate::os::{check, descriptor, own};
+use crate::os::{check, descriptor};
 use std::cell::RefCell;
-use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -35,7 +36,7 @@ impl Terminal {
     /// `owner` can open the terminal again by its name.
     pub fn open(size: Size, owner: Option<u32>) -> Result<Self> {
         let failed = |error: io::Error| AgentError::io("open", "a terminal", &error);
-        let master = open(c"/dev/ptmx").or_else(|_| open(c"/dev/pts/ptmx")).map_err(failed)?;
+        let master = open("/dev/ptmx").or_else(|_| open("/dev/pts/ptmx")).map_err(failed)?;
         let slave = open_slave(&master).map_err(failed)?;
         if let Some(uid) = owner {
             // Where it fails, only reopening by name does not work.
@@ -76,10 +77,9 @@ impl Terminal {
     }
 }
 
-fn open(path: &std::ffi::CStr) -> io::Result<OwnedFd> {
-    // O_NOCTTY: the terminal must not become the agent's controlling terminal.
-    // SAFETY: the path is NUL-terminated; the new descriptor has no other owner.
-    unsafe { own(libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC)) }
+/// The terminal must not become the agent's controlling terminal.
+fn open(path: &str) -> io::Result<OwnedFd> {
+    File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(path).map(OwnedFd::from)
 }
 
 fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
@@ -89,5 +89,5 @@ fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
         check(libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &unlocked))?;
         check(libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &mut number))?;
     }
-    open(&CString::new(format!("/dev/pts/{number}"))?)
+    open(&format!("/dev/pts/{number}"))
 }

@@ -1,6 +1,7 @@
 //! The directory of each watch.
 
 use crate::files::temp_entry::is_temp_name;
+use crate::files::walk::join;
 use std::collections::HashMap;
 
 /// Paths are relative to the top, whose own path is empty.
@@ -45,11 +46,6 @@ impl Directories {
     pub fn contains(&self, watch: i32) -> bool {
         self.0.contains_key(&watch)
     }
-}
-
-pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    let separator: &[u8] = if dir.is_empty() || name.is_empty() { b"" } else { b"/" };
-    [dir, separator, name].concat()
 }
 
 fn is_within(path: &[u8], top: &[u8]) -> bool {

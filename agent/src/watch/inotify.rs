@@ -1,14 +1,12 @@
 //! The kernel's events of directories, on the event loop.
 
+use crate::os::descriptor;
 use crate::os::inotify::{self, RawEvent};
-use crate::os::{descriptor, read_into};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-
-const BUFFER_BYTES: usize = 64 * 1024;
 
 pub struct Inotify(AsyncFd<OwnedFd>);
 
@@ -32,12 +30,7 @@ impl Inotify {
 
     /// The pending events, in order; None if there are none.
     pub fn try_read(&self) -> io::Result<Option<Vec<RawEvent>>> {
-        let mut buffer = Vec::new();
-        match read_into(self.0.as_raw_fd(), &mut buffer, BUFFER_BYTES) {
-            Ok(_) => Ok(Some(inotify::parse(&buffer))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
+        inotify::read(self.0.get_ref())
     }
 
     /// Waits for events.

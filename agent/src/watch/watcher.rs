@@ -1,12 +1,12 @@
 //! Turns the kernel's events into events for the caller, and watches every directory of the tree.
 
-use super::directories::{Directories, join};
+use super::directories::Directories;
 use super::event::{Event, Kind};
 use super::inotify::Inotify;
 use super::queue::Queue;
 use crate::files::dir::{Dir, c_string};
 use crate::files::temp_entry::is_temp_name;
-use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
+use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable, join};
 use crate::os::inotify::RawEvent;
 use std::collections::{HashSet, VecDeque};
 use std::io;

@@ -1,16 +1,17 @@
-//! A caller for tests, which runs the built agent on a pair of pipes.
+//! A caller for tests, on any byte stream.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub mod agent;
+pub mod pipes;
 pub mod processes;
-pub mod wire;
 
-use sandpiper_agent::wire::frame::{Decoder, Frame};
+use agent::{TempDir, agent_command};
+use pipes::Pipes;
+use sandpiper_agent::wire::frame::{self, Decoder, Frame};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Long enough for a loaded machine.
@@ -34,60 +35,54 @@ pub enum Event {
     Answer(Answer),
 }
 
-pub struct Client {
-    pub child: Child,
-    input: Option<ChildStdin>,
-    frames: Receiver<Frame>,
+pub struct Client<S = Pipes> {
+    pub stream: S,
+    decoder: Decoder,
+    unread: Vec<u8>,
     waiting: VecDeque<Frame>,
     last_id: u64,
 }
 
+/// An agent in an empty home.
+pub fn start(name: &str) -> (TempDir, Client) {
+    start_with(name, &[])
+}
+
+pub fn start_with(name: &str, options: &[&str]) -> (TempDir, Client) {
+    let home = TempDir::new(name);
+    let client = Client::spawn(agent_command(&home).arg("--exit-on-eof").args(options));
+    (home, client)
+}
+
 impl Client {
-    /// An agent whose home, working directory and journals are in `home`.
-    pub fn start(home: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
-        command.args(["--exit-on-eof", "--journal-dir"]).arg(home.join("journals"));
-        command.env("HOME", home).current_dir(home);
-        Self::spawn(command)
+    pub fn spawn(command: &mut Command) -> Self {
+        Self::on(Pipes::spawn(command))
     }
 
-    pub fn spawn(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
-        let input = child.stdin.take();
-        let mut output = child.stdout.take().expect("stdout is piped");
-        // Bounded, so that a test that does not read acts like a slow caller.
-        let (sender, frames) = sync_channel(64);
-        std::thread::spawn(move || {
-            let mut decoder = Decoder::default();
-            let mut buffer = vec![0; 256 * 1024];
-            while let Ok(size @ 1..) = output.read(&mut buffer) {
-                let mut rest = &buffer[..size];
-                while let Some(next) = decoder.next(&mut rest) {
-                    let frame = next.expect("the agent sends well-formed frames");
-                    if sender.send(frame).is_err() {
-                        return;
-                    }
-                }
-            }
-        });
-        Self { child, input, frames, waiting: VecDeque::new(), last_id: 0 }
+    /// The peak resident memory of the agent.
+    pub fn peak_memory_kib(&self) -> u64 {
+        memory_kib(self.stream.child.id(), "VmHWM:")
+    }
+
+    pub fn memory_kib(&self) -> u64 {
+        memory_kib(self.stream.child.id(), "VmRSS:")
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn on(stream: S) -> Self {
+        Self { stream, decoder: Decoder::default(), unread: Vec::new(), waiting: VecDeque::new(), last_id: 0 }
     }
 
     pub fn write(&mut self, bytes: &[u8]) {
-        self.input.as_mut().expect("input is open").write_all(bytes).expect("the agent reads");
+        self.stream.write_all(bytes).expect("the agent reads");
     }
 
     pub fn send(&mut self, mut message: Value, attachment: Option<&[u8]>) {
         if let Some(bytes) = attachment {
             message["bytes"] = json!(bytes.len());
         }
-        let mut head = message.to_string().into_bytes();
-        head.push(b'\n');
-        self.write(&head);
-        if let Some(bytes) = attachment {
-            self.write(bytes);
-            self.write(b"\n");
-        }
+        self.write(&frame::encode(&message.to_string(), attachment.map(<[u8]>::to_vec)).concat());
     }
 
     /// Starts a call and returns its id.
@@ -122,10 +117,22 @@ impl Client {
         self.notify("cancel", json!({ "call": call }), None);
     }
 
+    pub fn assert_cancels(&mut self, call: u64) {
+        self.cancel(call);
+        assert_eq!(self.answer(call).unwrap_err().code, "canceled");
+    }
+
     /// A call without a stream.
     pub fn call(&mut self, method: &str, params: Value) -> Answer {
         let id = self.begin(method, params);
         self.answer(id)
+    }
+
+    /// Fails unless the agent refuses a call with this code and reason. Returns the message.
+    #[track_caller]
+    pub fn assert_refuses(&mut self, method: &str, params: Value, code: &str, reason: &str) -> String {
+        println!("{method} {params}");
+        assert_refused(self.call(method, params), code, reason)
     }
 
     /// Skips a call's stream up to its answer.
@@ -168,23 +175,53 @@ impl Client {
         self.waiting.pop_front().unwrap_or_else(|| self.receive())
     }
 
-    fn receive(&self) -> Frame {
-        self.frames.recv_timeout(TIMEOUT).expect("the agent sends a frame")
+    fn receive(&mut self) -> Frame {
+        loop {
+            let mut rest = &self.unread[..];
+            let next = self.decoder.next(&mut rest);
+            let used = self.unread.len() - rest.len();
+            self.unread.drain(..used);
+            if let Some(frame) = next {
+                return frame.expect("the agent sends well-formed frames");
+            }
+            let mut buffer = [0; 64 * 1024];
+            let size = self.stream.read(&mut buffer).expect("the agent sends a frame");
+            assert!(size > 0, "the agent ended the channel");
+            self.unread.extend_from_slice(&buffer[..size]);
+        }
     }
 
     /// Reads a stream up to the answer and grants what it reads.
-    pub fn collect(&mut self, call: u64) -> (Vec<u8>, Answer) {
-        let mut all = Vec::new();
+    pub fn for_each_piece(&mut self, call: u64, mut take: impl FnMut(&Value, Vec<u8>)) -> Answer {
         loop {
             match self.event(call) {
-                Event::Data { bytes, .. } => {
+                Event::Data { params, bytes } => {
                     self.credit(call, bytes.len());
-                    all.extend_from_slice(&bytes);
+                    take(&params, bytes);
                 }
-                Event::Answer(answer) => return (all, answer),
-                Event::End | Event::Credit(_) => {}
+                Event::Answer(answer) => return answer,
+                other => panic!("expected data or an answer, got {other:?}"),
             }
         }
+    }
+
+    /// A call whose stream is read to its end.
+    pub fn collect(&mut self, method: &str, params: Value) -> (Vec<u8>, Answer) {
+        let call = self.begin(method, params);
+        let mut all = Vec::new();
+        let answer = self.for_each_piece(call, |_, bytes| all.extend_from_slice(&bytes));
+        (all, answer)
+    }
+
+    /// Reads exactly `size` bytes and grants nothing.
+    pub fn read_exactly(&mut self, call: u64, size: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        while all.len() < size {
+            let Event::Data { bytes, .. } = self.event(call) else { panic!("expected data") };
+            all.extend_from_slice(&bytes);
+        }
+        assert_eq!(all.len(), size);
+        all
     }
 
     /// Writes a whole file as the agent grants credit.
@@ -207,54 +244,13 @@ impl Client {
         self.end(call);
         self.answer(call)
     }
-
-    pub fn close_input(&mut self) {
-        self.input = None;
-    }
-
-    /// The peak resident memory of the agent.
-    pub fn peak_memory_kib(&self) -> u64 {
-        status_field(self.child.id(), "VmHWM:")
-    }
-
-    pub fn memory_kib(&self) -> u64 {
-        status_field(self.child.id(), "VmRSS:")
-    }
 }
 
-impl Drop for Client {
-    /// SIGTERM lets the agent kill the processes it has started.
-    fn drop(&mut self) {
-        self.input = None;
-        // SAFETY: the child has not been waited for, so the pid is its own.
-        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
-        if !becomes_true(Duration::from_secs(5), || matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// An empty directory, removed on drop.
-pub struct TempDir(std::path::PathBuf);
-
-impl TempDir {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("sandpiper-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Self(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+#[track_caller]
+pub fn assert_refused(answer: Answer, code: &str, reason: &str) -> String {
+    let failure = answer.expect_err("the agent refuses the call");
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{}", failure.message);
+    failure.message
 }
 
 /// Waits for a condition and fails if it does not become true.
@@ -306,7 +302,8 @@ fn answer_of(message: &serde_json::Map<String, Value>) -> Answer {
     }
 }
 
-fn status_field(pid: u32, field: &str) -> u64 {
+/// A field of /proc/PID/status.
+pub fn memory_kib(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the agent runs");
     let line = status.lines().find(|line| line.starts_with(field)).expect("the field exists");
     line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")

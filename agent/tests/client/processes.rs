@@ -2,6 +2,7 @@
 
 use super::{Answer, Client, Event};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 
 pub const WINDOW: usize = 1024 * 1024;
 
@@ -33,14 +34,30 @@ impl Output {
     pub fn dropped(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.dropped).sum()
     }
+
+    pub fn assert_contiguous(&self, mut offset: u64) {
+        for piece in &self.pieces {
+            assert_eq!(piece.offset, offset + piece.dropped);
+            offset = piece.offset + piece.bytes.len() as u64;
+        }
+        assert_eq!(self.end, offset);
+    }
 }
 
-impl Client {
+impl<S: Read + Write> Client<S> {
     pub fn start_process(&mut self, id: &str, mut params: Value) -> u64 {
         params["process"] = json!(id);
         let answer = self.call("process.spawn", params).expect("the process starts");
         assert_eq!(answer["process"], json!(id));
         answer["pid"].as_u64().expect("a pid")
+    }
+
+    /// Starts a process and reads its output until it contains `text`. Returns the call of the output.
+    pub fn start_until(&mut self, id: &str, params: Value, text: &str) -> u64 {
+        self.start_process(id, params);
+        let call = self.begin_output(id, 0, WINDOW);
+        self.read_until(call, text);
+        call
     }
 
     /// Starts a process and reads its output to the end.
@@ -65,19 +82,9 @@ impl Client {
 
     pub fn finish_output(&mut self, call: u64) -> Output {
         let mut pieces = Vec::new();
-        loop {
-            match self.event(call) {
-                Event::Data { params, bytes } => {
-                    self.credit(call, bytes.len());
-                    pieces.push(piece(&params, bytes));
-                }
-                Event::Answer(answer) => {
-                    let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
-                    return Output { pieces, end };
-                }
-                other => panic!("expected data or an answer, got {other:?}"),
-            }
-        }
+        let answer = self.for_each_piece(call, |params, bytes| pieces.push(piece(params, bytes)));
+        let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
+        Output { pieces, end }
     }
 
     /// Reads one call's output until it contains `text`.
@@ -115,7 +122,7 @@ impl Client {
     }
 }
 
-pub fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
+fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
     Piece {
         offset: params["offset"].as_u64().expect("an offset"),
         source: params["source"].as_str().expect("a source").to_string(),
@@ -124,8 +131,13 @@ pub fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
     }
 }
 
+/// The state of a process in /proc: 'R' runs, 'S' sleeps.
+pub fn state(pid: u64) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Whether a process runs. A zombie does not.
 pub fn is_alive(pid: u64) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !matches!(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next()), Some("Z" | "X") | None)
+    !matches!(state(pid), Some('Z' | 'X') | None)
 }
