@@ -3,14 +3,14 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec, PingAgent } from "@sandpiper/core";
 import { Heartbeat } from "../guest/heartbeat.ts";
-import { agentChannelEnds } from "../host/agent-channel.ts";
 import { HostInstance } from "../host/host-instance.ts";
 import { findMachineExit, removeMachine } from "../host/machine-host.ts";
-import { SocketChannel } from "../host/socket-channel.ts";
+import type { SocketChannel } from "../host/socket-channel.ts";
 import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import type { QemuState } from "./host.ts";
+import { agentChannel } from "./machine/agent-channel.ts";
 import { findTrouble } from "./machine/find-trouble.ts";
 import { GuestPulse } from "./machine/guest-pulse.ts";
 import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
@@ -63,15 +63,10 @@ export class QemuInstance extends HostInstance implements Instance {
     this.#unused = undefined;
     // The stream may have stopped in the middle of a frame.
     this.#needsResync = true;
-    const ends = agentChannelEnds(socket, this.#directory);
-    const startReader: typeof ends.startReader = (receive) =>
-      ends.startReader((chunk) => {
-        this.#isHeard = true;
-        receive(chunk);
-      });
-    const channel = new SocketChannel({ ...ends, startReader }, () => {});
-    this.#channel = channel;
-    return { channel, needsResync };
+    this.#channel = agentChannel(socket, this.#directory, () => {
+      this.#isHeard = true;
+    });
+    return { channel: this.#channel, needsResync };
   }
 
   watchAgent(ask: PingAgent): void {

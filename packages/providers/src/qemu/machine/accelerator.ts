@@ -8,10 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AgentClient } from "@sandpiper/core";
 import { cacheDirectory } from "../../guest/cache-directory.ts";
 import type { GuestKernel } from "../../guest/kernel.ts";
-import { agentChannelEnds } from "../../host/agent-channel.ts";
-import { SocketChannel } from "../../host/socket-channel.ts";
 import { connectSocket } from "../../host/unix-socket.ts";
 import type { Qemu } from "../find-qemu.ts";
+import { agentChannel } from "./agent-channel.ts";
 import { type Accelerator, AGENT_SOCKET, machineArguments } from "./machine-arguments.ts";
 
 /** Working KVM boots a guest in a fraction of this. */
@@ -79,7 +78,7 @@ async function answers(directory: string, signal: AbortSignal): Promise<boolean>
   while (!signal.aborted) {
     const socket = await connectSocket(join(directory, AGENT_SOCKET), signal).catch(() => undefined);
     if (socket !== undefined) {
-      const channel = new SocketChannel(agentChannelEnds(socket, directory), () => {});
+      const channel = agentChannel(socket, directory);
       const client = await AgentClient.open({ channel, needsResync: false }, { signal }).catch(() => undefined);
       client?.close();
       return client !== undefined;

@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentClient } from "@sandpiper/core";
-import { agentChannelEnds } from "../../host/agent-channel.ts";
-import { SocketChannel } from "../../host/socket-channel.ts";
 import { createTransientMachine, removeTransientMachine } from "../../host/transient-machine.ts";
 import type { QemuHost } from "../host.ts";
+import { agentChannel } from "../machine/agent-channel.ts";
 import { DISK, type LaunchedMachine, launchMachine } from "../machine/launch-machine.ts";
 import { type Accelerator, DEVICES } from "../machine/machine-arguments.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
@@ -78,7 +77,7 @@ async function save(
     signal,
   }: { readonly accelerator: Accelerator; readonly path: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const channel = new SocketChannel(agentChannelEnds(agent, directory), () => {});
+  const channel = agentChannel(agent, directory);
   const [client, rtcLateMs] = await Promise.all([
     AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: BOOT_TIMEOUT_MS }),
     measureRtcLateness(monitor, signal),
