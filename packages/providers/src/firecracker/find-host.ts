@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { findKernel, type Kernel } from "../guest/kernel.ts";
-import { missing, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { findFirecracker } from "./find-firecracker.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
 import { type BootFiles, makeBootFiles } from "./machine/boot-files.ts";
@@ -15,12 +15,10 @@ const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
   requireLinux("Firecracker machines");
   const firecracker = await findFirecracker(options.environment);
-  if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
   requireRoot("Firecracker machines", "to run each in its own jail");
   requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
   const directory = join(options.stateDirectory, "firecracker");
   const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const host: FirecrackerHost = {
     ...findFirecrackerState(options),
     firecracker,

@@ -53,6 +53,6 @@ it("uses the newest default image, and reports how to build one if there is none
   });
   const [older, newer] = [await makeRoot("sandpiper/image/b"), await makeRoot("sandpiper/image/a")];
   await utimes(older, 1, 1);
-  expect(await findDefaultRoot(join(directory, "sandpiper"))).toBe(newer);
+  expect(await findDefaultRoot()).toBe(newer);
   expect((await createImages().find("host")).path).toContain(join(directory, "sandpiper/images"));
 });

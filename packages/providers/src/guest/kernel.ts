@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
+import { cacheDirectory } from "../host/cache-directory.ts";
+import { missing } from "../host/host-requirements.ts";
 import { publishFile } from "../host/publish-file.ts";
 import { remembered } from "../host/remembered.ts";
-import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
 /** A kernel and its modules in load order. */
@@ -16,17 +17,16 @@ export interface Kernel {
 }
 
 /** The newest kernel that set-up downloaded. */
-export async function findKernel(
-  environment: NodeJS.ProcessEnv = process.env,
-): Promise<Kernel | { readonly reason: string; readonly hint: string }> {
+export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel> {
   const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {
-    return {
-      reason: `no kernel for virtual machines found in ${root}`,
-      hint: "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
-    };
+    throw missing(
+      "kernel_missing",
+      `no kernel for virtual machines found in ${root}`,
+      "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
+    );
   }
   const modules = join(root, version, "modules");
   const names = (await namesIn(modules)).sort();

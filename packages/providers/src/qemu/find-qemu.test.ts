@@ -21,7 +21,7 @@ function find(environment: Record<string, string> = {}): ReturnType<typeof findQ
 }
 
 it("prefers SANDPIPER_QEMU to a QEMU on the PATH, and that to the unpacked package", async () => {
-  expect(await find()).toMatchObject({ hint: expect.stringContaining("npm run setup qemu") });
+  await expect(find()).rejects.toMatchObject({ hint: expect.stringContaining("npm run setup qemu") });
   const unpacked = await put("sandpiper/qemu-system-x86/usr/bin", "7.2.1");
   expect(await find()).toMatchObject({ program: unpacked, version: "7.2.1" });
   const installed = await put("bin", "7.2.2");
@@ -33,5 +33,5 @@ it("prefers SANDPIPER_QEMU to a QEMU on the PATH, and that to the unpacked packa
 
 it("rejects a QEMU that does not print its version", async () => {
   const SANDPIPER_QEMU = await put("own", "configured");
-  expect(await find({ SANDPIPER_QEMU })).toMatchObject({ reason: expect.stringContaining(SANDPIPER_QEMU) });
+  await expect(find({ SANDPIPER_QEMU })).rejects.toThrow(SANDPIPER_QEMU);
 });

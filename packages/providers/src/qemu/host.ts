@@ -4,7 +4,7 @@ import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
 import { findAgent } from "../host/find-agent.ts";
-import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import type { MachineHost } from "../host/machine-host.ts";
@@ -69,9 +69,7 @@ export function findQemuState(options: QemuOptions): QemuState {
 export async function findQemuHost(state: QemuState): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
-  if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
   const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const kernels = guestKernels(join(state.stateDirectory, "qemu/boot"), agent);
   const accelerator = await findAccelerator(qemu, () => kernels(kernel));
   return {

@@ -1,5 +1,4 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
@@ -15,7 +14,7 @@ export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
     const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(options));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
     const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
-    if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };
+    if ((await findDefaultRoot()) !== undefined) return { available: true, detail };
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
     const error = SandboxError.from(thrown);

@@ -17,7 +17,6 @@ import {
   systemClock,
 } from "@sandpiper/core";
 import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
-import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { Images } from "../guest/images.ts";
 import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
@@ -237,7 +236,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     const parts: readonly Part[] = [
       ...(isHostMissing && found.reason === "agent_missing" ? (["agent"] as const) : []),
       ...(isHostMissing ? (["qemu", "kernel"] as const) : []),
-      ...(rootfs === "host" && (await findDefaultRoot(cacheDirectory())) === undefined ? (["image"] as const) : []),
+      ...(rootfs === "host" && (await findDefaultRoot()) === undefined ? (["image"] as const) : []),
     ];
     if (parts.length > 0) await this.#provision(parts, options);
     return isHostMissing ? await this.#findHost() : found;
