@@ -1,7 +1,8 @@
 import { open, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
+import { isWithin } from "../host/is-within.ts";
 import { remembered } from "../host/remembered.ts";
 import { findPacking } from "./archive/find-packing.ts";
 import {
@@ -37,12 +38,6 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
     throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its state`);
   }
   return await directoryGuestImage(path, options);
-}
-
-/** Whether `path` is `ancestor` or lies below it. */
-function isWithin(ancestor: string, path: string): boolean {
-  const step = relative(ancestor, path);
-  return step !== ".." && !step.startsWith("../");
 }
 
 /** By the magic number in the superblock of ext2 and its successors. */

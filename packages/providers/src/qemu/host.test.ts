@@ -9,7 +9,7 @@ import { findQemuState } from "./host.ts";
 it("keeps the paths of transient machines as short as those of instances, so that sockets fit", async () => {
   const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-transient-"));
   try {
-    const state = findQemuState({ stateDirectory });
+    const state = findQemuState(stateDirectory);
     const { directory } = await createTransientMachine(state);
     expect(directory.length).toBeLessThanOrEqual(state.machineDirectory(createSandboxId()).length);
   } finally {
