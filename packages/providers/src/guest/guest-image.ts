@@ -30,7 +30,7 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
       throw refuse("rootfs_not_a_filesystem", "it is neither an ext4 filesystem nor a tar archive");
     }
     const sha = await digestOf(path, options);
-    return isFinished ? { path, format: "raw", sha } : await archiveGuestImage(path, sha, options);
+    return isFinished ? { path, sha } : await archiveGuestImage(path, sha, options);
   }
   if (!info.isDirectory()) throw refuse("rootfs_not_a_directory", "it is neither a directory nor a file");
   const state = await realpath(options.stateDirectory).catch(() => options.stateDirectory);

@@ -4,7 +4,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceStore } from "./instance-store.ts";
 import { Semaphore } from "./semaphore.ts";
 import { stateDirectory } from "./state-directory.ts";
-import { undoneOnFailure } from "./undo-after.ts";
+import { undoAfter } from "./undo-after.ts";
 
 /** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
@@ -51,7 +51,7 @@ export abstract class KernelProvider {
   }
 
   /** Removes an instance that fails to start. */
-  protected started<T>(id: SandboxId, start: () => Promise<T>): Promise<T> {
-    return undoneOnFailure(id, start, () => this.remove(id));
+  protected async started<T>(id: SandboxId, start: () => Promise<T>): Promise<T> {
+    return await start().catch((error: unknown) => undoAfter(error, id, () => this.remove(id)));
   }
 }

@@ -8,7 +8,7 @@ import type { ApiClient } from "../api/api-client.ts";
 import type { FirecrackerHost } from "../host.ts";
 import { AGENT_PORT } from "../vsock/vsock-connection.ts";
 import type { BootFiles } from "./boot-files.ts";
-import { linkSnapshot } from "./checkpoint-files.ts";
+import { linkSnapshot } from "./checkpoint.ts";
 import { copySparse } from "./copy-sparse.ts";
 import { type Jail, jailerCommand, makeJail } from "./jail.ts";
 import {
