@@ -1,19 +1,14 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { freshDirectory } from "../host/testing/shared.ts";
+import { freshDirectory, putScript } from "../host/testing/shared.ts";
 import { findQemu } from "./find-qemu.ts";
 
 const PROGRAM = "qemu-system-x86_64";
 const directory = freshDirectory("find-qemu");
 
 /** A program that prints a version. */
-async function put(path: string, version: string): Promise<string> {
-  const program = join(directory, path, PROGRAM);
-  await mkdir(dirname(program), { recursive: true });
-  await writeFile(program, `#!/bin/sh\necho "QEMU emulator version ${version} (of a test)"\n`);
-  await chmod(program, 0o755);
-  return program;
+function put(path: string, version: string): Promise<string> {
+  return putScript(join(directory, path, PROGRAM), `echo "QEMU emulator version ${version} (of a test)"`);
 }
 
 function find(environment: Record<string, string> = {}): ReturnType<typeof findQemu> {
