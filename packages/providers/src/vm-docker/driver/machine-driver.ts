@@ -4,6 +4,7 @@ import { type InstanceRecord, type Provider, type ProviderStatus, Sandbox, Sandb
 import type { SandboxId } from "@sandpiper/protocol";
 import { findDockerRoot } from "../../guest/image-default.ts";
 import { canProvision, type ProvisionOptions, provision } from "../../guest/provision.ts";
+import { unavailable } from "../../host/probe-host.ts";
 import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 import { loadImages } from "./load-images.ts";
 import { MachineVm } from "./machine-vm.ts";
@@ -41,8 +42,7 @@ export class MachineDriver implements VmDriver {
     const detail = `a machine for each project: ${status.detail}`;
     if ((await findDockerRoot()) !== undefined) return { ...status, detail };
     if (canProvision()) return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
-    const { message, hint } = imageMissing();
-    return { available: false, reason: message, hint: hint ?? "" };
+    return unavailable(imageMissing());
   }
 
   async start(projectId: string, { resources, signal, onProgress }: StartVmOptions): Promise<Vm> {
