@@ -4,7 +4,6 @@ import { Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
 import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
@@ -74,7 +73,7 @@ describe("a project's virtual machine", () => {
     "stops when its engine exits",
     async () => {
       const { machines } = home.open();
-      const rootfs = await findDockerRoot(cacheDirectory());
+      const rootfs = await findDockerRoot();
       const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);

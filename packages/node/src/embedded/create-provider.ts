@@ -113,8 +113,8 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
   // Kept apart from provider qemu, which would take these machines for its sandboxes.
   const stateDirectory = join(home, "vm");
   const directory = join(stateDirectory, "engines");
-  if (process.platform === "darwin") return new VzDriver({ directory, disk: machineImage, archives });
-  if (process.platform === "win32") return new WslDriver({ directory, archive: machineImage, archives });
+  if (process.platform === "darwin") return new VzDriver({ directory, image: machineImage, archives });
+  if (process.platform === "win32") return new WslDriver({ directory, image: machineImage, archives });
   return new MachineDriver({
     machines: new QemuProvider({ stateDirectory }),
     directory,

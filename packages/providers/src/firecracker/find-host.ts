@@ -1,9 +1,10 @@
 import { join } from "node:path";
-import { findKernel, type Kernel } from "../guest/kernel.ts";
-import { missing, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { findKernel } from "../guest/kernel.ts";
+import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { sharedByKey } from "../host/shared.ts";
 import { findFirecracker } from "./find-firecracker.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
-import { type BootFiles, makeBootFiles } from "./machine/boot-files.ts";
+import { makeBootFiles } from "./machine/boot-files.ts";
 import { requireKvm } from "./machine/kvm.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { SharedFiles } from "./machine/shared-files.ts";
@@ -15,32 +16,20 @@ const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
   requireLinux("Firecracker machines");
   const firecracker = await findFirecracker(options.environment);
-  if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
   requireRoot("Firecracker machines", "to run each in its own jail");
   requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
   const directory = join(options.stateDirectory, "firecracker");
   const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
+  const boot = sharedByKey((path) => makeBootFiles(join(directory, "boot"), { ...kernel, path }));
   const host: FirecrackerHost = {
-    ...findFirecrackerState(options),
+    ...findFirecrackerState(options.stateDirectory),
     firecracker,
     kernelVersion: kernel.version,
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
     shared: new SharedFiles(join(directory, "shared")),
     blanks: join(directory, "blanks"),
-    bootFiles: bootFiles(join(directory, "boot"), kernel),
+    bootFiles: (path = kernel.path) => boot(path),
   };
   await requireKvm(host, { directory, device: options.kvmDevice ?? "/dev/kvm" });
   return host;
-}
-
-function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles"] {
-  const known = new Map<string, Promise<BootFiles>>();
-  return (path = found.path) => {
-    const kernel = path === found.path ? found : { path, version: "its own", modules: found.modules };
-    const made = known.get(path) ?? makeBootFiles(directory, kernel);
-    known.set(path, made);
-    made.catch(() => known.delete(path));
-    return made;
-  };
 }

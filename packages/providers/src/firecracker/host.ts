@@ -1,9 +1,4 @@
-import { join } from "node:path";
-import type { SandboxId } from "@sandpiper/protocol";
-import { requireCgroups } from "../host/host-requirements.ts";
-import { instanceCgroup } from "../host/instance-cgroup.ts";
-import { InstanceStore } from "../host/instance-store.ts";
-import type { MachineHost } from "../host/machine-host.ts";
+import { findMachineHost, type MachineHost } from "../host/machine-host.ts";
 import type { Firecracker } from "./find-firecracker.ts";
 import type { BootFiles } from "./machine/boot-files.ts";
 import type { SharedFiles } from "./machine/shared-files.ts";
@@ -11,8 +6,6 @@ import { explainMachine } from "./machine/start-machine.ts";
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
-  readonly cgroupParent?: string | undefined;
   /** The environment in which programs are found; this program's by default. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
   /** The device that Firecracker opens; /dev/kvm by default. */
@@ -33,17 +26,6 @@ export interface FirecrackerHost extends MachineHost {
 }
 
 /** Enough to find and end machines, also where no new machine can start. */
-export function findFirecrackerState(options: FirecrackerOptions): MachineHost {
-  const directory = join(options.stateDirectory, "firecracker");
-  const store = new InstanceStore(join(directory, "instances"));
-  const cgroupPath = (name: string) => instanceCgroup(name as SandboxId, options);
-  return {
-    emulator: "Firecracker",
-    store,
-    cgroups: requireCgroups(),
-    transientMachines: join(directory, "transient"),
-    cgroupPath,
-    cgroupOf: async (id) => cgroupPath(id),
-    explain: (id) => explainMachine(store.directory(id)),
-  };
+export function findFirecrackerState(stateDirectory: string): MachineHost {
+  return findMachineHost({ emulator: "Firecracker", name: "firecracker", stateDirectory, explain: explainMachine });
 }

@@ -2,10 +2,9 @@ import { stat, truncate } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec } from "@sandpiper/core";
-import { Heartbeat } from "../guest/heartbeat.ts";
+import { MachineInstance } from "../guest/machine-instance.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
-import { HostInstance } from "../host/host-instance.ts";
-import { findMachineExit, type MachineHost, removeMachine } from "../host/machine-host.ts";
+import type { MachineHost } from "../host/machine-host.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { Presence } from "./api/presence.ts";
 import { saveMachine } from "./machine/checkpoint.ts";
@@ -18,39 +17,33 @@ import { untilConnected } from "./vsock/vsock-connection.ts";
 const MAX_CONSOLE_BYTES = 1024 * 1024;
 const RECONNECT_MS = 10_000;
 
-export class FirecrackerInstance extends HostInstance implements Instance {
-  readonly #host: MachineHost;
+export class FirecrackerInstance extends MachineInstance<VsockChannel> implements Instance {
   readonly #api: ApiClient;
-  readonly #clock: Clock;
   readonly #directory: string;
   readonly #presence: Presence;
-  #heartbeat: Heartbeat;
-  #channel: VsockChannel | undefined;
 
   constructor(host: MachineHost, { id }: InstanceSpec, clock: Clock) {
-    super(id);
-    this.#host = host;
-    this.#clock = clock;
+    super(host, id, clock);
     this.#directory = host.store.directory(id);
     this.#api = new ApiClient(this.#path(API_SOCKET));
-    this.#heartbeat = this.#beat();
+    this.#listen();
     this.#presence = new Presence(this.#path(API_SOCKET));
-    this.#presence.ended.then(() => this.#ended());
+    this.#presence.ended.then(() => this.#gone());
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     // The agent serves only its newest connection.
-    this.#channel?.close();
-    const channel = new VsockChannel(await this.#connectAgent(signal));
-    this.#channel = channel;
+    this.channel?.close();
+    const channel = new VsockChannel(await this.#connect(signal));
+    this.channel = channel;
     // Each connection is a new stream.
     return { channel, needsResync: false };
   }
 
   async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
-    const channel = this.#channel;
+    const channel = this.channel;
     // Firecracker answers no other request while it saves a machine.
-    this.#heartbeat.stop();
+    this.stopListening();
     this.isSaved = !keepsRunning;
     channel?.beginReplacing();
     try {
@@ -70,19 +63,21 @@ export class FirecrackerInstance extends HostInstance implements Instance {
     onCaptured?.();
   }
 
-  protected async remove(): Promise<void> {
-    this.#heartbeat.stop();
+  protected override async remove(): Promise<void> {
     this.#presence.stop();
-    this.#channel?.close();
-    await removeMachine(this.#host, this.id);
+    await super.remove();
+  }
+
+  protected async ask(): Promise<undefined> {
+    await this.#api.describe();
   }
 
   /** A checkpoint ends all connections into the machine. */
   async #goOn(channel: VsockChannel | undefined): Promise<void> {
-    this.#heartbeat = this.#beat();
+    this.#listen();
     if (channel === undefined) return;
     try {
-      channel.replace(await this.#connectAgent(AbortSignal.timeout(RECONNECT_MS)));
+      channel.replace(await this.#connect(AbortSignal.timeout(RECONNECT_MS)));
     } catch (error) {
       channel.giveUp(error instanceof Error ? error : new Error(String(error)));
     }
@@ -90,39 +85,21 @@ export class FirecrackerInstance extends HostInstance implements Instance {
 
   async #end(): Promise<void> {
     this.#presence.stop();
-    this.#channel?.close();
-    await endCgroup(this.#host.cgroups, this.#host.cgroupPath(this.id));
+    this.channel?.close();
+    await endCgroup(this.host.cgroups, this.host.cgroupPath(this.id));
   }
 
-  async #connectAgent(signal: AbortSignal): Promise<Socket> {
-    try {
-      return await untilConnected(this.#path(VSOCK_SOCKET), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw this.noChannel(error);
-    }
+  #connect(signal: AbortSignal): Promise<Socket> {
+    return this.connectAgent(() => untilConnected(this.#path(VSOCK_SOCKET), signal), signal);
   }
 
-  async #ended(): Promise<void> {
-    this.#heartbeat.stop();
-    if (!this.isSaved) this.#channel?.close();
-    await this.endBy(() => findMachineExit(this.#host, this.id));
+  async #gone(): Promise<void> {
+    if (!this.isSaved) this.channel?.close();
+    await this.ended();
   }
 
-  #beat(): Heartbeat {
-    return new Heartbeat({
-      clock: this.#clock,
-      ask: async () => void (await this.#api.describe()),
-      onSilent: (message) => this.#silent(message),
-      onBeat: () => void this.#trimConsole().catch(() => {}),
-    });
-  }
-
-  #silent(message: string): void {
-    if (this.isDestroyed) return;
-    this.end({ reason: "crashed", message });
-    this.#channel?.close();
-    this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
+  #listen(): void {
+    this.listen(() => void this.#trimConsole().catch(() => {}));
   }
 
   /** Firecracker opens the log for appending, so truncating it is safe. */

@@ -1,8 +1,8 @@
-import { chmod, readdir, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { freshDirectory } from "../host/testing/shared.ts";
+import { freshDirectory, putScript } from "../host/testing/shared.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { type InstalledDouble, installDouble } from "./testing/install-double.ts";
 
@@ -50,11 +50,8 @@ describe("the Firecracker probe", () => {
 
   it("tries KVM once, reports that it runs no guest, and leaves nothing of the attempt", async () => {
     // A Firecracker that fails as soon as it starts.
-    await writeFile(
-      double.firecracker,
-      '#!/bin/sh\n[ "$1" = --version ] && echo "Firecracker v1.10.1" && exit\necho no vcpus >&2; exit 1\n',
-    );
-    await chmod(double.firecracker, 0o755);
+    const script = '[ "$1" = --version ] && echo "Firecracker v1.10.1" && exit\necho no vcpus >&2; exit 1';
+    await putScript(double.firecracker, script);
     const hostile = provider("/dev/null");
     const refused = {
       available: false,

@@ -1,68 +1,47 @@
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
   type CheckpointRequirements,
-  type Clock,
   type CreateInstanceOptions,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
-  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
-  systemClock,
 } from "@sandpiper/core";
 import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { Images } from "../guest/images.ts";
 import { cpuFeatures } from "../host/cpu-features.ts";
+import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
 import { listMachines, removeMachine } from "../host/machine-host.ts";
 import { probeHost } from "../host/probe-host.ts";
-import { Semaphore } from "../host/semaphore.ts";
 import { shared } from "../host/shared.ts";
-import { stateDirectory } from "../host/state-directory.ts";
-import { undoneOnFailure } from "../host/undo-after.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { findFirecrackerHost } from "./find-host.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { machineDirectory } from "./machine/jail.ts";
-import { bootMachine, guestHostname, machineShape, restoreMachine } from "./machine/launch-machine.ts";
+import { bootMachine, guestHostname, restoreMachine } from "./machine/launch-machine.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { tellGuest } from "./machine/tell-guest.ts";
 import { untilConnected } from "./vsock/vsock-connection.ts";
 
-/** Boots keep the processors busy, so more of them at once only slow each other down. */
-const BOOTS_PER_PROCESSOR = 2;
 /** A machine that is being saved answers afterwards. */
 const ANSWER_MS = 30_000;
 
-export interface FirecrackerProviderOptions extends Partial<FirecrackerOptions> {
-  readonly clock?: Clock | undefined;
-}
+export interface FirecrackerProviderOptions extends KernelProviderOptions, Omit<FirecrackerOptions, "stateDirectory"> {}
 
 /** Sandboxes in Firecracker machines, each in its own jail. */
-export class FirecrackerProvider implements Provider {
+export class FirecrackerProvider extends KernelProvider implements Provider {
   readonly name = "firecracker";
-  readonly capabilities: ProviderCapabilities = Object.freeze({
-    isolation: "vm",
-    checkpoint: "memory",
-    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
-    supportsAdopt: true,
-    supportsUsers: true,
-    supportsContainers: false,
-  });
   readonly #options: FirecrackerOptions;
-  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
-  readonly #images: Images;
-  readonly #clock: Clock;
+  readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #findHost = shared(() => findFirecrackerHost(this.#options));
 
-  constructor({ clock = systemClock, ...options }: FirecrackerProviderOptions = {}) {
-    this.#options = { stateDirectory: stateDirectory(), ...options };
-    this.#images = new Images(this.#options.stateDirectory, clock);
-    this.#clock = clock;
+  constructor(options: FirecrackerProviderOptions = {}) {
+    super("vm", options);
+    this.#options = { ...options, stateDirectory: this.stateDirectory };
   }
 
   probe(): Promise<ProviderStatus> {
@@ -76,10 +55,10 @@ export class FirecrackerProvider implements Provider {
     signal.throwIfAborted();
     const host = await this.#findHost();
     const [image, files] = await Promise.all([this.#images.find(spec.rootfs, options), host.bootFiles(spec.kernel)]);
-    return await this.#boots.run(async () => {
-      await this.#write(host, spec);
+    return await this.boot(async () => {
+      await this.record(host.store, spec);
       return await this.#start(host, spec, async (directory) => {
-        await bootMachine(host, files, { name: spec.id, directory, shape: machineShape(spec, image), signal });
+        await bootMachine(host, files, { name: spec.id, directory, shape: { ...spec, image }, signal });
       });
     }, signal);
   }
@@ -89,8 +68,8 @@ export class FirecrackerProvider implements Provider {
     signal.throwIfAborted();
     const { id, maxProcesses } = spec;
     const host = await this.#findHost();
-    const shape = machineShape(spec, await this.#images.find(spec.rootfs));
-    await this.#write(host, spec);
+    const shape = { ...spec, image: await this.#images.find(spec.rootfs) };
+    await this.record(host.store, spec);
     return {
       id,
       restore: (saved, abort) =>
@@ -98,9 +77,9 @@ export class FirecrackerProvider implements Provider {
           await restoreMachine(host, saved, { name: id, directory, shape, signal: abort });
           const agent = await untilConnected(join(machineDirectory(directory), VSOCK_SOCKET), abort);
           const identity = { hostname: guestHostname(id), maxProcesses };
-          await tellGuest(agent, { ...identity, clock: this.#clock, signal: abort });
+          await tellGuest(agent, { ...identity, clock: this.clock, signal: abort });
         }),
-      destroy: () => removeMachine(host, id),
+      destroy: () => this.remove(id),
     };
   }
 
@@ -117,11 +96,11 @@ export class FirecrackerProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listMachines(findFirecrackerState(this.#options));
+    return await listMachines(findFirecrackerState(this.stateDirectory));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    const host = findFirecrackerState(this.#options);
+    const host = findFirecrackerState(this.stateDirectory);
     const { spec } = await host.store.claim(id);
     const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
     const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
@@ -133,26 +112,21 @@ export class FirecrackerProvider implements Provider {
     });
     // The program may have died while the machine was paused for a checkpoint.
     if (state === "Paused") await api.send("PATCH /vm", { state: "Resumed" });
-    return new FirecrackerInstance(host, spec, this.#clock);
+    return new FirecrackerInstance(host, spec, this.clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeMachine(findFirecrackerState(this.#options), id);
+    await removeMachine(findFirecrackerState(this.stateDirectory), id);
   }
 
-  /** Must run before anything is started for the instance. */
-  async #write(host: FirecrackerHost, spec: InstanceSpec): Promise<void> {
-    await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
-  }
-
-  /** Removes an instance that fails to start. A process that ends during a request leaves the reason in its log. */
+  /** A process that ends during a request leaves the reason in its log. */
   #start(
     host: FirecrackerHost,
     spec: InstanceSpec,
     launch: (directory: string) => Promise<void>,
   ): Promise<FirecrackerInstance> {
     const { id } = spec;
-    const start = async () => {
+    return this.started(id, async () => {
       await launch(host.store.directory(id)).catch(async (error: unknown) => {
         if (!(error instanceof SandboxError) || error.reason !== "firecracker_gone") throw error;
         throw new SandboxError("boot_failed", {
@@ -161,8 +135,7 @@ export class FirecrackerProvider implements Provider {
           cause: error,
         });
       });
-      return new FirecrackerInstance(host, spec, this.#clock);
-    };
-    return undoneOnFailure(id, start, () => removeMachine(host, id));
+      return new FirecrackerInstance(host, spec, this.clock);
+    });
   }
 }

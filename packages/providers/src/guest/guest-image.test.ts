@@ -81,7 +81,7 @@ describe("the image of a directory", () => {
 describe("an image file", () => {
   it("is used as it is", async () => {
     const { path, sha } = await make();
-    expect(await make(path)).toEqual({ path, format: "raw", sha });
+    expect(await make(path)).toEqual({ path, sha });
   });
 
   it("is refused without a filesystem", async () => {

@@ -1,7 +1,8 @@
 import { open, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
+import { isWithin } from "../host/is-within.ts";
 import { remembered } from "../host/remembered.ts";
 import { findPacking } from "./archive/find-packing.ts";
 import {
@@ -29,7 +30,7 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
       throw refuse("rootfs_not_a_filesystem", "it is neither an ext4 filesystem nor a tar archive");
     }
     const sha = await digestOf(path, options);
-    return isFinished ? { path, format: "raw", sha } : await archiveGuestImage(path, sha, options);
+    return isFinished ? { path, sha } : await archiveGuestImage(path, sha, options);
   }
   if (!info.isDirectory()) throw refuse("rootfs_not_a_directory", "it is neither a directory nor a file");
   const state = await realpath(options.stateDirectory).catch(() => options.stateDirectory);
@@ -37,12 +38,6 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
     throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its state`);
   }
   return await directoryGuestImage(path, options);
-}
-
-/** Whether `path` is `ancestor` or lies below it. */
-function isWithin(ancestor: string, path: string): boolean {
-  const step = relative(ancestor, path);
-  return step !== ".." && !step.startsWith("../");
 }
 
 /** By the magic number in the superblock of ext2 and its successors. */

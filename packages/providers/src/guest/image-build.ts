@@ -25,7 +25,6 @@ const FORMAT = [
 /** A root filesystem as one file, which all machines read and none can write to. */
 export interface GuestImage {
   readonly path: string;
-  readonly format: "raw";
   /**
    * The digest of every byte: saved memory contains parts of the image, so it can be restored only with the same image.
    */
@@ -71,7 +70,7 @@ interface ImageSource {
 async function cachedImage(version: string, source: ImageSource, options: GuestImageOptions): Promise<GuestImage> {
   const target = join(options.imagesDirectory, `${version.slice(0, 24)}-${GENERATION}`);
   if (!existsSync(target)) await build(source, target, options);
-  return { path: join(target, IMAGE), format: "raw", sha: await readFile(join(target, DIGEST), "utf8") };
+  return { path: join(target, IMAGE), sha: await readFile(join(target, DIGEST), "utf8") };
 }
 
 /** The directory got its name when it was complete; a changed one would have another name. */

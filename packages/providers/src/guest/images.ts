@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type Clock, type CreateInstanceOptions, type PullProgress, SandboxError } from "@sandpiper/core";
-import { cacheDirectory } from "./cache-directory.ts";
+import { cacheDirectory } from "../host/cache-directory.ts";
 import { guestImage } from "./guest-image.ts";
 import type { GuestImage } from "./image-build.ts";
 import { findDefaultRoot } from "./image-default.ts";
@@ -32,16 +32,14 @@ export class Images {
   }
 
   async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
-    const cache = cacheDirectory();
-    const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
+    const root = rootfs === "host" ? await findDefaultRoot() : rootfs;
     if (root === undefined) {
       throw new SandboxError("image_missing", {
         message: "no image for virtual machines found",
         hint: "run `npm run setup image` in Sandpiper's directory, which builds one from Debian's packages",
       });
     }
-    const imagesDirectory = join(cache, "images");
-    const options = { imagesDirectory, stateDirectory: this.#stateDirectory };
+    const options = { imagesDirectory: join(cacheDirectory(), "images"), stateDirectory: this.#stateDirectory };
     if (rootfs !== "host") return await guestImage(root, { ...options, onProgress });
     const tell = onProgress && ((progress: PullProgress) => onProgress({ ...progress, image: MACHINE_IMAGE }));
     return await guestImage(root, { ...options, isSealed: true, onProgress: tell });

@@ -69,7 +69,6 @@ describe("unpackKernel", () => {
 
   it("unpacks Debian's kernel to a complete ELF file", async () => {
     const found = await findKernel();
-    if ("reason" in found) throw new Error(found.reason);
     const unpacked = unpackKernel(found.path, await readFile(found.path));
     const header = Number(unpacked.readBigUInt64LE(0x28)) + unpacked.readUInt16LE(0x3a) * unpacked.readUInt16LE(0x3e);
     const names = unpacked.subarray(Number(unpacked.readBigUInt64LE(header + 0x18)));

@@ -3,9 +3,10 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
+import { cacheDirectory } from "../host/cache-directory.ts";
+import { missing } from "../host/host-requirements.ts";
 import { publishFile } from "../host/publish-file.ts";
 import { remembered } from "../host/remembered.ts";
-import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
 /** A kernel and its modules in load order. */
@@ -16,17 +17,16 @@ export interface Kernel {
 }
 
 /** The newest kernel that set-up downloaded. */
-export async function findKernel(
-  environment: NodeJS.ProcessEnv = process.env,
-): Promise<Kernel | { readonly reason: string; readonly hint: string }> {
+export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel> {
   const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {
-    return {
-      reason: `no kernel for virtual machines found in ${root}`,
-      hint: "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
-    };
+    throw missing(
+      "kernel_missing",
+      `no kernel for virtual machines found in ${root}`,
+      "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
+    );
   }
   const modules = join(root, version, "modules");
   const names = (await namesIn(modules)).sort();
@@ -59,16 +59,14 @@ export async function guestKernel(options: GuestKernelOptions): Promise<GuestKer
   const { directory, kernel, agent } = options;
   const files = [kernel.path, agent, ...kernel.modules];
   const fact = `guest kernel ${kernelCommandLine}`;
-  const compute = async () => (await build(options)).sha;
-  const sha = await remembered({ directory: join(directory, "known"), fact, files }, compute);
-  const initramfs = join(directory, initramfsName(sha));
-  const stub = join(directory, stubName(sha));
-  if (!existsSync(initramfs) || !existsSync(stub)) await build(options);
-  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, stub, sha };
+  const sha = await remembered({ directory: join(directory, "known"), fact, files }, () => build(options));
+  const made = bootFiles(directory, sha);
+  if (!existsSync(made.initramfs) || !existsSync(made.stub)) await build(options);
+  return { path: kernel.path, commandLine: kernelCommandLine, sha, ...made };
 }
 
-/** Reads all files completely, which takes a moment. */
-async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
+/** Reads all files completely, which takes a moment; returns their digest. */
+async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<string> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
     throw new SandboxError("no_such_kernel", {
@@ -76,9 +74,10 @@ async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
-  await publish(join(directory, initramfsName(sha)), archive);
-  await publish(join(directory, stubName(sha)), stubOf(kernelBytes));
-  return { sha };
+  const made = bootFiles(directory, sha);
+  await publish(made.initramfs, archive);
+  await publish(made.stub, stubOf(kernelBytes));
+  return sha;
 }
 
 function stubOf(kernel: Buffer): Uint8Array {
@@ -86,12 +85,9 @@ function stubOf(kernel: Buffer): Uint8Array {
   return isBzImage ? kernel.subarray(0, STUB_BYTES) : kernel;
 }
 
-function initramfsName(sha: string): string {
-  return `initramfs-${sha.slice(0, 16)}`;
-}
-
-function stubName(sha: string): string {
-  return `stub-${sha.slice(0, 16)}`;
+function bootFiles(directory: string, sha: string): Pick<GuestKernel, "initramfs" | "stub"> {
+  const path = (name: string) => join(directory, `${name}-${sha.slice(0, 16)}`);
+  return { initramfs: path("initramfs"), stub: path("stub") };
 }
 
 /**

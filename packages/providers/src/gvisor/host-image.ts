@@ -14,14 +14,10 @@ const PROGRAM_DIRECTORIES = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "lib
 /** Below /usr, but people put configuration with secrets here. */
 const PRIVATE_DIRECTORIES = ["/usr/local/etc"];
 
-export interface HostImageOptions {
-  /** Holds the shared part, which is rebuilt when a file that it copies changes. */
-  readonly imagesDirectory: string;
-  readonly stateDirectory: string;
-}
-
 /** The machine's own programs, read-only, in a root filesystem without any other file of the machine. */
-export async function hostImage({ imagesDirectory, stateDirectory }: HostImageOptions): Promise<Image> {
+export async function hostImage(stateDirectory: string): Promise<Image> {
+  // Holds the shared part, which is rebuilt when a file that it copies changes.
+  const imagesDirectory = join(stateDirectory, "gvisor/images");
   const { binds, links } = await findPrograms();
   const root = await buildOnce(imagesDirectory, [...hostSkeleton, ...links, ...hostEtcEntries()]);
   const privateDirectories = [...PRIVATE_DIRECTORIES.filter(existsSync), await realpath(stateDirectory)];

@@ -12,8 +12,6 @@ export interface GvisorOptions {
   readonly stateDirectory: string;
   /** The path of runsc; found automatically by default. */
   readonly runsc?: string | undefined;
-  /** An existing cgroup for the sandboxes' cgroups, for example one with a limit for all sandboxes together. */
-  readonly cgroupParent?: string | undefined;
 }
 
 /** Everything on this host that is needed to make sandboxes. */

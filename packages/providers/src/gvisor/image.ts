@@ -1,7 +1,8 @@
 import { readdir, realpath, stat } from "node:fs/promises";
-import { isAbsolute, relative } from "node:path";
+import { isAbsolute } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
+import { isWithin } from "../host/is-within.ts";
 import { bindMount, type Mount, tmpfsMount } from "./mount.ts";
 
 /** The files that a sandbox starts from. They are read-only: writes go to the instance's own layer. */
@@ -26,12 +27,6 @@ export async function directoryImage(rootfs: string, stateDirectory: string): Pr
     throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its state`);
   }
   return { root, mounts: await tmpMounts(root) };
-}
-
-/** Whether `path` is `ancestor` or lies below it. */
-function isWithin(ancestor: string, path: string): boolean {
-  const step = relative(ancestor, path);
-  return step !== ".." && !step.startsWith("../");
 }
 
 /** Mounts that hide private directories of the host where a read-only bind would show them. */

@@ -1,5 +1,4 @@
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Clock } from "@sandpiper/core";
 import { hostImage } from "./host-image.ts";
 import { directoryImage, type Image } from "./image.ts";
@@ -26,8 +25,7 @@ export class Images {
   #hostImage(): Promise<Image> {
     const now = this.#clock.monotonicMs();
     if (this.#host !== undefined && now - this.#host.checkedAtMs < HOST_CHECK_INTERVAL_MS) return this.#host.image;
-    const stateDirectory = this.#stateDirectory;
-    const image = hostImage({ stateDirectory, imagesDirectory: join(stateDirectory, "gvisor/images") });
+    const image = hostImage(this.#stateDirectory);
     this.#host = { image, checkedAtMs: now };
     image.catch(() => {
       this.#host = undefined;

@@ -1,15 +1,15 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
-import { shared } from "../host/testing/shared.ts";
+import { putScript, shared, sharedDirectory } from "../host/testing/shared.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
 import { tracesOf } from "./testing/traces.ts";
 
 const fixture = await shared(createGvisorFixture());
+const rootfs = sharedDirectory("rootfs");
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 
@@ -22,7 +22,6 @@ describe("the gVisor provider", () => {
   });
 
   it("leaves nothing of a sandbox that does not start, and reports why", async () => {
-    const rootfs = await mkdtemp(join(tmpdir(), "sandpiper-rootfs-"));
     await writeFile(join(rootfs, ".sandpiper"), "a file where the agent's directory should be");
     const id = createSandboxId();
     await expect(Sandbox.create(fixture.provider, { rootfs }, { id })).rejects.toMatchObject({
@@ -30,15 +29,13 @@ describe("the gVisor provider", () => {
       message: expect.stringContaining(".sandpiper"),
     });
     expect(await traces(id)).toEqual([]);
-    await rm(rootfs, { recursive: true });
   });
 
   it("removes a sandbox that runsc fails to delete, by killing the processes in its cgroup", async () => {
     const runsc = await findRunsc(undefined);
     if ("reason" in runsc) throw new Error(runsc.reason);
-    const broken = join(fixture.stateDirectory, "runsc-without-delete");
-    await writeFile(broken, `#!/bin/sh\ncase " $* " in *" delete "*) exit 1 ;; esac\nexec ${runsc.path} "$@"\n`);
-    await chmod(broken, 0o755);
+    const path = join(fixture.stateDirectory, "runsc-without-delete");
+    const broken = await putScript(path, `case " $* " in *" delete "*) exit 1 ;; esac\nexec ${runsc.path} "$@"`);
     const provider = fixture.newProvider({ runsc: broken });
     const sandbox = await Sandbox.create(provider);
     await sandbox.destroy();

@@ -1,7 +1,6 @@
-import { globSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import type { Sandbox } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
+import { readCgroup } from "../host/testing/machine-traces.ts";
 import { shared } from "../host/testing/shared.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
 
@@ -95,16 +94,9 @@ describe("the disk limit", () => {
 });
 
 async function timesThrottled({ id }: Sandbox): Promise<number> {
-  return Number(/nr_throttled (\d+)/.exec(await readCgroup("cpu", id, "cpu.stat"))?.[1]);
+  return Number(/nr_throttled (\d+)/.exec(await readCgroup(id, "cpu.stat"))?.[1]);
 }
 
 async function hostTasks({ id }: Sandbox): Promise<number> {
-  return Number(await readCgroup("pids", id, "pids.current"));
-}
-
-/** cgroup v1 has a directory for each controller, v2 one for all. */
-async function readCgroup(controller: string, id: string, file: string): Promise<string> {
-  const paths = globSync(`/sys/fs/cgroup/{${controller}/,}sandpiper-${id}-*/${file}`);
-  const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));
-  return texts.join("");
+  return Number(await readCgroup(id, "pids.current"));
 }

@@ -1,55 +1,37 @@
-import { availableParallelism } from "node:os";
 import {
   type CheckpointRequirements,
-  type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
-  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
-  systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
+import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
 import { probeHost } from "../host/probe-host.ts";
 import type { ProgramResult } from "../host/run-program.ts";
-import { Semaphore } from "../host/semaphore.ts";
 import { shared } from "../host/shared.ts";
-import { stateDirectory } from "../host/state-directory.ts";
-import { undoneOnFailure } from "../host/undo-after.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
 import { Images } from "./images.ts";
 import { GvisorInstance, removeInstance } from "./instance.ts";
 import { ociConfig } from "./oci-config.ts";
 
-/** Boots keep the processors busy, so more of them at once only slow each other down. */
-const BOOTS_PER_PROCESSOR = 2;
+export interface GvisorProviderOptions extends KernelProviderOptions, Omit<GvisorOptions, "stateDirectory"> {}
 
 /** Sandboxes in gVisor, a kernel in user space between them and the host's kernel. */
-export class GvisorProvider implements Provider {
+export class GvisorProvider extends KernelProvider implements Provider {
   readonly name = "gvisor";
-  readonly capabilities: ProviderCapabilities = Object.freeze({
-    isolation: "user_space_kernel",
-    checkpoint: "memory",
-    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
-    supportsAdopt: true,
-    supportsUsers: true,
-    supportsContainers: false,
-  });
   readonly #options: GvisorOptions;
-  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
-  readonly #images: Images;
-  readonly #clock: Clock;
+  readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #findHost = shared(() => findGvisorHost(this.#options));
 
-  constructor({ clock = systemClock, ...options }: Partial<GvisorOptions> & { readonly clock?: Clock } = {}) {
-    this.#options = { stateDirectory: stateDirectory(), ...options };
-    this.#images = new Images(this.#options.stateDirectory, clock);
-    this.#clock = clock;
+  constructor(options: GvisorProviderOptions = {}) {
+    super("user_space_kernel", options);
+    this.#options = { ...options, stateDirectory: this.stateDirectory };
   }
 
   probe(): Promise<ProviderStatus> {
@@ -71,16 +53,15 @@ export class GvisorProvider implements Provider {
     const { id } = spec;
     return this.#launch(spec, signal, async (host, directory) => {
       await requireLaunched(host, id, await host.runsc.create(spec, directory, signal), signal);
-      const remove = () => removeInstance(host, id);
-      const restore = async (image: string, abort: AbortSignal) => {
-        await requireLaunched(host, id, await host.runsc.restore(spec, directory, image, abort), abort);
-        // The agent was quiesced and its channel is new, so no frame is incomplete.
-        return new GvisorInstance(host, { spec, isAdopted: false });
-      };
       return {
         id,
-        restore: (image, abort) => undoneOnFailure(id, () => restore(image, abort), remove),
-        destroy: remove,
+        restore: (image, abort) =>
+          this.started(id, async () => {
+            await requireLaunched(host, id, await host.runsc.restore(spec, directory, image, abort), abort);
+            // The agent was quiesced and its channel is new, so no frame is incomplete.
+            return new GvisorInstance(host, { spec, isAdopted: false });
+          }),
+        destroy: () => this.remove(id),
       };
     });
   }
@@ -117,19 +98,14 @@ export class GvisorProvider implements Provider {
   ): Promise<T> {
     signal.throwIfAborted();
     const host = await this.#findHost();
-    return await this.#boots.run(async () => {
+    return await this.boot(async () => {
       const image = await this.#images.find(spec.rootfs);
       const { agent, cgroups, store } = host;
       const cgroupPath = host.cgroupPath(spec.id);
       const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
-      const entry = { spec, createdAt: this.#clock.now().toISOString() };
       signal.throwIfAborted();
-      const directory = await store.add(entry, { "config.json": JSON.stringify(config) });
-      return await undoneOnFailure(
-        spec.id,
-        () => start(host, directory),
-        () => removeInstance(host, spec.id),
-      );
+      const directory = await this.record(store, spec, { "config.json": JSON.stringify(config) });
+      return await this.started(spec.id, () => start(host, directory));
     }, signal);
   }
 }

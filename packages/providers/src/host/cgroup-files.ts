@@ -1,5 +1,6 @@
 import { readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "./has-code.ts";
 
 /** Process ids in one cgroup directory; none when it does not exist. */
 export async function readProcesses(directory: string): Promise<number[]> {
@@ -30,9 +31,8 @@ export async function removeCgroup(directory: string): Promise<boolean> {
     await rmdir(directory);
     return true;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") return true;
-    if (code === "EBUSY" || code === "ENOTEMPTY") return false;
+    if (hasCode(error, "ENOENT")) return true;
+    if (hasCode(error, "EBUSY", "ENOTEMPTY")) return false;
     throw error;
   }
 }

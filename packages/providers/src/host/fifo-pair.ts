@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
+import { hasCode } from "./has-code.ts";
 import type { ChannelEnds } from "./socket-channel.ts";
 import { WriteMark } from "./write-mark.ts";
 
@@ -36,8 +37,7 @@ function openWriter(directory: string): number | undefined {
   try {
     return openSync(join(directory, "in"), constants.O_WRONLY | constants.O_NONBLOCK);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENXIO" || code === "ENOENT") return undefined;
+    if (hasCode(error, "ENXIO", "ENOENT")) return undefined;
     throw error;
   }
 }

@@ -1,19 +1,13 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { findRunsc } from "./find-runsc.ts";
 import { runscRelease } from "./runsc-release.ts";
-import { freshDirectory } from "./testing/shared.ts";
+import { freshDirectory, putScript } from "./testing/shared.ts";
 
 const directory = freshDirectory("runsc");
 
-async function fakeRunsc(path: string, version: string): Promise<string> {
-  const file = join(directory, path);
-  await mkdir(join(file, ".."), { recursive: true });
-  await writeFile(file, `#!/bin/sh\necho 'runsc version release-${version}'\n`);
-  await chmod(file, 0o755);
-  return file;
-}
+const fakeRunsc = (path: string, version: string) =>
+  putScript(join(directory, path), `echo 'runsc version release-${version}'`);
 const environment = (extra: Record<string, string> = {}) => ({
   PATH: join(directory, "bin"),
   XDG_CACHE_HOME: join(directory, "cache"),

@@ -1,8 +1,12 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { cacheDirectory } from "./cache-directory.ts";
 import { findProgram, isProgram } from "./find-program.ts";
-import { runProgram } from "./run-program.ts";
-import { isRecentRunsc, isRelease, parseRunscVersion, runscRelease } from "./runsc-release.ts";
+import { isAtLeast, programVersion } from "./program-version.ts";
+import { runscRelease } from "./runsc-release.ts";
+
+const VERSION = /^runsc version (?:release-)?(\S+)/;
+/** Builds from source may print any other version. */
+const RELEASE = /^\d{8}(\.\d+)?$/;
 
 export interface FoundRunsc {
   readonly path: string;
@@ -22,12 +26,9 @@ export async function findRunsc(
   const chosen = configured ?? (environment["SANDPIPER_RUNSC"] || undefined);
   if (chosen !== undefined) return await checkChosen(chosen);
   const installed = findProgram("runsc", environment["PATH"]);
-  const version = installed === undefined ? undefined : await versionOf(installed);
-  if (installed !== undefined && version !== undefined && isRecentRunsc(version)) return { path: installed, version };
-  const cached = join(
-    environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"),
-    `sandpiper/runsc/${runscRelease.moduleVersion}/runsc`,
-  );
+  const version = installed === undefined ? undefined : await programVersion(installed, VERSION);
+  if (installed !== undefined && version !== undefined && isRecent(version)) return { path: installed, version };
+  const cached = join(cacheDirectory(environment), "runsc", runscRelease.moduleVersion, "runsc");
   if (isProgram(cached)) return { path: cached, version: runscRelease.version };
   const old = version === undefined ? "" : ` (${installed} is ${version}, which is too old)`;
   return {
@@ -37,7 +38,7 @@ export async function findRunsc(
 }
 
 async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
-  const version = isProgram(path) ? await versionOf(path) : undefined;
+  const version = await programVersion(path, VERSION);
   if (version === undefined) {
     return {
       reason: `${path} is configured as runsc, but it is not a runsc that works here`,
@@ -45,14 +46,13 @@ async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
     };
   }
   // A configured build without a release number is the user's decision.
-  if (isRecentRunsc(version) || !isRelease(version)) return { path, version };
+  if (isRecent(version) || !RELEASE.test(version)) return { path, version };
   return {
     reason: `${path} is configured as runsc, but its release ${version} is older than ${runscRelease.version}`,
     hint: "configure a newer one, or unset SANDPIPER_RUNSC to use set-up's build",
   };
 }
 
-async function versionOf(path: string): Promise<string | undefined> {
-  const { exitCode, stdout } = await runProgram([path, "--version"], { timeoutMs: 10_000 });
-  return exitCode === 0 ? parseRunscVersion(stdout) : undefined;
+function isRecent(version: string): boolean {
+  return RELEASE.test(version) && isAtLeast(version, runscRelease.version);
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "@sandpiper/core";
-import { createSandboxId } from "@sandpiper/protocol";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findGuard } from "./find-agent.ts";
 import { Guard } from "./guard.ts";
@@ -59,24 +59,17 @@ describe("an instance", () => {
     expect(await leases()).toEqual([]);
   });
 
-  it("keeps running while its lease is renewed", async () => {
+  it.each<[string, (id: SandboxId) => void]>([
+    ["while its lease is renewed", (id) => guard.set(id, inMs(60_000))],
+    ["after its lease was released", (id) => guard.remove(id)],
+  ])("keeps running %s", async (_, keep) => {
     await guard.start();
-    const [renewed, other] = [await createBox(), await createBox()];
-    guard.set(renewed.id, inMs(400));
+    const [kept, other] = [await createBox(), await createBox()];
+    guard.set(kept.id, inMs(400));
     guard.set(other.id, inMs(800));
-    guard.set(renewed.id, inMs(60_000));
+    keep(kept.id);
     await expect.poll(() => guard.ended()).toEqual([other.id]);
-    expect(renewed.running).toBe(1);
-  });
-
-  it("keeps running after its lease was released", async () => {
-    await guard.start();
-    const [released, other] = [await createBox(), await createBox()];
-    guard.set(released.id, inMs(400));
-    guard.set(other.id, inMs(800));
-    guard.remove(released.id);
-    await expect.poll(() => guard.ended()).toEqual([other.id]);
-    expect(released.running).toBe(1);
+    expect(kept.running).toBe(1);
   });
 
   it("is killed when it starts only after its lease has expired, even if the lease is renewed then", async () => {

@@ -28,6 +28,12 @@ const specOf = (id: SandboxId): InstanceSpec => ({
   labels: {},
 });
 
+async function add(files: Readonly<Record<string, string>> = {}): Promise<SandboxId> {
+  const id = createSandboxId();
+  await store.add({ spec: specOf(id), createdAt }, files);
+  return id;
+}
+
 async function addOwnedBy(owner: ProcessOwner): Promise<SandboxId> {
   const id = createSandboxId();
   await mkdir(store.directory(id));
@@ -37,25 +43,22 @@ async function addOwnedBy(owner: ProcessOwner): Promise<SandboxId> {
 
 describe("InstanceStore", () => {
   it("keeps an entry with its files and this program as owner", async () => {
-    const id = createSandboxId();
-    const directory = await store.add({ spec: specOf(id), createdAt }, { "config.json": "{}" });
-    expect((await readdir(directory)).toSorted()).toEqual(["config.json", "record.json"]);
+    const id = await add({ "config.json": "{}" });
+    expect((await readdir(store.directory(id))).toSorted()).toEqual(["config.json", "record.json"]);
     const entry = await store.read(id);
     expect(entry).toMatchObject({ createdAt, owner: { pid: process.pid }, spec: { id, env: { A: "b" } } });
     expect(await store.list()).toEqual([entry]);
   });
 
   it("refuses an existing id, and leaves it unchanged", async () => {
-    const id = createSandboxId();
-    await store.add({ spec: specOf(id), createdAt }, { first: "" });
+    const id = await add({ first: "" });
     await expect(store.add({ spec: specOf(id), createdAt }, {})).rejects.toMatchObject({ code: "already_exists" });
     expect(await readdir(root)).toEqual([id]);
     expect(await readdir(store.directory(id))).toContain("first");
   });
 
   it("removes an entry, and accepts an unknown id", async () => {
-    const id = createSandboxId();
-    await store.add({ spec: specOf(id), createdAt }, {});
+    const id = await add();
     await store.remove(id);
     await store.remove(id);
     expect(await store.read(id)).toBeUndefined();
@@ -63,8 +66,7 @@ describe("InstanceStore", () => {
   });
 
   it("marks an instance that is being removed", async () => {
-    const id = createSandboxId();
-    await store.add({ spec: specOf(id), createdAt }, {});
+    const id = await add();
     expect(await store.isRemoved(id)).toBe(false);
     await store.beginRemoval(id);
     expect(await store.isRemoved(id)).toBe(true);

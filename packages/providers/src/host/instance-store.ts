@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type InstanceRecord, SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { hasCode } from "./has-code.ts";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
 import { removeAbandoned, transientName } from "./transient-name.ts";
@@ -36,7 +37,7 @@ export class InstanceStore {
     const exists = new SandboxError("instance_exists", { message: `instance ${id} already exists in ${directory}` });
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await mkdir(transient, { mode: 0o700 }).catch((error: unknown) =>
-      Promise.reject(isCode(error, "EEXIST") ? exists : error),
+      Promise.reject(hasCode(error, "EEXIST") ? exists : error),
     );
     try {
       const contents = { ...files, [RECORD]: JSON.stringify({ ...entry, owner }) };
@@ -44,7 +45,7 @@ export class InstanceStore {
       await rename(transient, directory);
     } catch (error) {
       await rm(transient, { recursive: true, force: true });
-      throw isCode(error, "ENOTEMPTY", "EEXIST") ? exists : error;
+      throw hasCode(error, "ENOTEMPTY", "EEXIST") ? exists : error;
     }
     return directory;
   }
@@ -53,7 +54,7 @@ export class InstanceStore {
     try {
       return parseInstanceEntry(id, await readFile(join(this.directory(id), RECORD), "utf8"));
     } catch (error) {
-      if (isCode(error, "ENOENT")) return undefined;
+      if (hasCode(error, "ENOENT")) return undefined;
       throw error;
     }
   }
@@ -75,7 +76,7 @@ export class InstanceStore {
   async list(): Promise<InstanceEntry[]> {
     await removeAbandoned(this.#root);
     const names = await readdir(this.#root).catch((error: unknown) => {
-      if (isCode(error, "ENOENT")) return [];
+      if (hasCode(error, "ENOENT")) return [];
       throw error;
     });
     const entries = await Promise.all(names.filter(isSandboxId).map((id) => this.read(id as SandboxId)));
@@ -93,7 +94,7 @@ export class InstanceStore {
     const owner = await this.owner();
     const claim = join(directory, `claim-${entry.owner.pid}-${entry.owner.startTicks}`);
     await writeFile(claim, JSON.stringify(owner), { flag: "wx" }).catch((error: unknown) => {
-      if (!isCode(error, "EEXIST")) throw error;
+      if (!hasCode(error, "EEXIST")) throw error;
       throw cannotAdopt(id, "instance_claimed", "another program has adopted it, or was about to when it ended");
     });
     const next: InstanceEntry = { ...entry, owner };
@@ -112,7 +113,7 @@ export class InstanceStore {
   /** The first step of a removal: the owner then knows that the instance ends on purpose. */
   async beginRemoval(id: SandboxId): Promise<void> {
     await writeFile(join(this.directory(id), REMOVING), "").catch((error: unknown) => {
-      if (!isCode(error, "ENOENT")) throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     });
   }
 
@@ -129,7 +130,7 @@ export class InstanceStore {
       // The new name marks an interrupted removal.
       await rename(this.directory(id), transient);
     } catch (error) {
-      if (!isCode(error, "ENOENT")) throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     }
     await rm(transient, { recursive: true, force: true });
   }
@@ -157,8 +158,4 @@ function cannotAdopt(id: SandboxId, reason: ErrorReason, why: string): SandboxEr
     message: `instance ${id} cannot be adopted: ${why}`,
     hint: "use it through that program, end that program first, or remove the instance by its id",
   });
-}
-
-function isCode(error: unknown, ...codes: string[]): boolean {
-  return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }

@@ -1,7 +1,10 @@
+import { join } from "node:path";
 import type { InstanceExit, InstanceRecord } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { endCgroup } from "./end-cgroup.ts";
-import type { InstanceStore } from "./instance-store.ts";
+import { requireCgroups } from "./host-requirements.ts";
+import { instanceCgroup } from "./instance-cgroup.ts";
+import { InstanceStore } from "./instance-store.ts";
 import { removeAbandonedMachines, type TransientMachineHost } from "./transient-machine.ts";
 
 /** The virtual machines of this host that run in one emulator. */
@@ -11,6 +14,30 @@ export interface MachineHost extends TransientMachineHost {
   cgroupOf(id: SandboxId): Promise<string>;
   /** The last output of the emulator and of the guest's kernel. */
   explain(id: SandboxId): Promise<string>;
+}
+
+export interface MachineHostOptions extends Pick<MachineHost, "emulator"> {
+  /** The provider's own directory in the state directory. */
+  readonly name: string;
+  readonly stateDirectory: string;
+  /** Receives the directory of an instance. */
+  readonly explain: (directory: string) => Promise<string>;
+}
+
+/** Enough to find and end machines, also where no new machine can start. */
+export function findMachineHost({ emulator, name, stateDirectory, explain }: MachineHostOptions): MachineHost {
+  const directory = join(stateDirectory, name);
+  const store = new InstanceStore(join(directory, "instances"));
+  const cgroupPath = (id: string) => instanceCgroup(id, { stateDirectory });
+  return {
+    emulator,
+    store,
+    cgroups: requireCgroups(),
+    transientMachines: join(directory, "transient"),
+    cgroupPath,
+    cgroupOf: async (id) => cgroupPath(id),
+    explain: (id) => explain(store.directory(id)),
+  };
 }
 
 /** All instances of this host, of any owner; ends the transient machines of dead programs. */

@@ -35,6 +35,7 @@ async function readProcessStat(pid: number): Promise<ProcessStat | undefined> {
   return { startTicks: Number(fields[19]), hasEnded: state === "Z" || state === "X" };
 }
 
-async function readBootId(): Promise<string> {
+/** Changes with every boot of the host. */
+export async function readBootId(): Promise<string> {
   return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }

@@ -4,8 +4,11 @@ import { SharedPulls } from "./shared-pulls.ts";
 
 const STEP: PullProgress = { image: "app", layer: "a", status: "waiting", doneBytes: 0, totalBytes: undefined };
 
-/** Work that the test controls. */
-function createWork() {
+const { signal } = new AbortController();
+
+/** Pulls whose work the test controls. */
+function createPulls() {
+  const pulls = new SharedPulls<string>();
   const starts: { readonly signal: AbortSignal; readonly report: (progress: PullProgress) => void }[] = [];
   const results: PromiseWithResolvers<string>[] = [];
   const work = (signal: AbortSignal, report: (progress: PullProgress) => void) => {
@@ -15,14 +18,12 @@ function createWork() {
     results.push(result);
     return result.promise;
   };
-  return { work, starts, results };
+  return { pulls, work, starts, results };
 }
 
 describe("SharedPulls", () => {
   it("runs one pull for all callers, and reports its progress to all of them", async () => {
-    const pulls = new SharedPulls<string>();
-    const { work, starts, results } = createWork();
-    const { signal } = new AbortController();
+    const { pulls, work, starts, results } = createPulls();
     const seen: string[] = [];
     const one = pulls.join("app", work, { signal, onProgress: () => seen.push("one") });
     const two = pulls.join("app", work, { signal, onProgress: () => seen.push("two") });
@@ -33,11 +34,10 @@ describe("SharedPulls", () => {
   });
 
   it("continues when one caller aborts", async () => {
-    const pulls = new SharedPulls<string>();
-    const { work, starts, results } = createWork();
+    const { pulls, work, starts, results } = createPulls();
     const abort = new AbortController();
     const impatient = pulls.join("app", work, { signal: abort.signal });
-    const patient = pulls.join("app", work, { signal: new AbortController().signal });
+    const patient = pulls.join("app", work, { signal });
     abort.abort();
     await expect(impatient).rejects.toMatchObject({ name: "AbortError" });
     expect(starts[0]?.signal.aborted).toBe(false);
@@ -46,22 +46,19 @@ describe("SharedPulls", () => {
   });
 
   it("ends when the last caller aborts, and the next caller starts a new pull", async () => {
-    const pulls = new SharedPulls<string>();
-    const { work, starts, results } = createWork();
+    const { pulls, work, starts, results } = createPulls();
     const abort = new AbortController();
     const first = pulls.join("app", work, { signal: abort.signal });
     abort.abort();
     await expect(first).rejects.toMatchObject({ name: "AbortError" });
     expect(starts[0]?.signal.aborted).toBe(true);
-    const second = pulls.join("app", work, { signal: new AbortController().signal });
+    const second = pulls.join("app", work, { signal });
     results[1]?.resolve("image");
     expect(await second).toBe("image");
   });
 
   it("tries a failed pull again for the next caller", async () => {
-    const pulls = new SharedPulls<string>();
-    const { work, results } = createWork();
-    const { signal } = new AbortController();
+    const { pulls, work, results } = createPulls();
     const first = pulls.join("app", work, { signal });
     results[0]?.reject(new Error("no"));
     await expect(first).rejects.toThrow("no");

@@ -11,3 +11,13 @@ export function shared<Args extends readonly unknown[], T>(
     return result;
   };
 }
+
+/** Like `shared`, with one run for each key. */
+export function sharedByKey<T>(work: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const runs = new Map<string, () => Promise<T>>();
+  return (key) => {
+    const run = runs.get(key) ?? shared(() => work(key));
+    runs.set(key, run);
+    return run();
+  };
+}

@@ -1,19 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 
-/** Removes an instance that fails to start. */
-export async function undoneOnFailure<T>(
-  id: SandboxId,
-  start: () => Promise<T>,
-  remove: () => Promise<void>,
-): Promise<T> {
-  try {
-    return await start();
-  } catch (error) {
-    return await undoAfter(error, id, remove);
-  }
-}
-
 /** Removes an instance that did not start, and then rejects with the original error. */
 export async function undoAfter(error: unknown, id: SandboxId, remove: () => Promise<void>): Promise<never> {
   try {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ConnectedChannel, type Instance, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { HostInstance } from "../host/host-instance.ts";
+import { LentChannel } from "../host/lent-channel.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import { LocalChannel } from "./channel.ts";
 
 /** How long an agent may take to end its processes. */
 const END_TIMEOUT_MS = 5000;
@@ -19,7 +19,7 @@ export interface LocalInstanceOptions {
 export class LocalInstance extends HostInstance implements Instance {
   readonly #agent: AgentProcess;
   readonly #cleanUp: () => Promise<void>;
-  #channel: LocalChannel | undefined;
+  #channel: LentChannel | undefined;
   #hasSpoken = false;
   #hasEnded = false;
 
@@ -40,7 +40,8 @@ export class LocalInstance extends HostInstance implements Instance {
     this.#channel?.close();
     const needsResync = this.#hasSpoken;
     this.#hasSpoken = true;
-    this.#channel = new LocalChannel(this.#agent);
+    // The agent ends with its stdin, so a closed channel must leave it open.
+    this.#channel = new LentChannel(this.#agent.stdout, this.#agent.stdin);
     return { channel: this.#channel, needsResync };
   }
 
@@ -62,7 +63,7 @@ export class LocalInstance extends HostInstance implements Instance {
 
   #ended(how: string): void {
     this.#hasEnded = true;
-    this.#channel?.end(new Error(`the agent ended with ${how}`));
+    this.#channel?.lose(new Error(`the agent ended with ${how}`));
     if (this.isDestroyed) this.end({ reason: "destroyed", message: "it was destroyed" });
     else this.end({ reason: "crashed", message: `its agent ended with ${how}` });
   }

@@ -2,6 +2,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
 import { killAll } from "../host/cgroup-files.ts";
+import { isWithin } from "../host/is-within.ts";
 
 const ROUNDS = 100;
 const ROUND_MS = 20;
@@ -32,5 +33,5 @@ async function belongsTo(home: string, pid: string): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
   if (environment.split("\0").includes(`HOME=${Buffer.from(home).toString("latin1")}`)) return true;
   const directory = await readlink(`/proc/${pid}/cwd`).catch(() => "");
-  return directory === home || directory.startsWith(`${home}/`);
+  return directory !== "" && isWithin(home, directory);
 }

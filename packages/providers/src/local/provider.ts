@@ -28,10 +28,6 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 export const LOCAL_WARNING =
   "isolates nothing: code runs as this user, with this user's files and network; for code you trust only";
 
-export interface LocalOptions {
-  readonly stateDirectory: string;
-}
-
 /** Runs the agent as a child process. It isolates nothing: for development, and for code you trust. */
 export class LocalProvider implements Provider {
   readonly name = "local";
@@ -47,9 +43,9 @@ export class LocalProvider implements Provider {
   readonly #clock: Clock;
   readonly #running = new Map<SandboxId, LocalInstance>();
 
-  constructor({ clock = systemClock, ...options }: Partial<LocalOptions> & { readonly clock?: Clock } = {}) {
+  constructor(options: { readonly stateDirectory?: string; readonly clock?: Clock } = {}) {
     this.#store = new InstanceStore(join(options.stateDirectory ?? stateDirectory(), "local/instances"));
-    this.#clock = clock;
+    this.#clock = options.clock ?? systemClock;
   }
 
   probe(): Promise<ProviderStatus> {

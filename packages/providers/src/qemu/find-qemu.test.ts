@@ -1,19 +1,14 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { freshDirectory } from "../host/testing/shared.ts";
+import { freshDirectory, putScript } from "../host/testing/shared.ts";
 import { findQemu } from "./find-qemu.ts";
 
 const PROGRAM = "qemu-system-x86_64";
 const directory = freshDirectory("find-qemu");
 
 /** A program that prints a version. */
-async function put(path: string, version: string): Promise<string> {
-  const program = join(directory, path, PROGRAM);
-  await mkdir(dirname(program), { recursive: true });
-  await writeFile(program, `#!/bin/sh\necho "QEMU emulator version ${version} (of a test)"\n`);
-  await chmod(program, 0o755);
-  return program;
+function put(path: string, version: string): Promise<string> {
+  return putScript(join(directory, path, PROGRAM), `echo "QEMU emulator version ${version} (of a test)"`);
 }
 
 function find(environment: Record<string, string> = {}): ReturnType<typeof findQemu> {
@@ -21,7 +16,7 @@ function find(environment: Record<string, string> = {}): ReturnType<typeof findQ
 }
 
 it("prefers SANDPIPER_QEMU to a QEMU on the PATH, and that to the unpacked package", async () => {
-  expect(await find()).toMatchObject({ hint: expect.stringContaining("npm run setup qemu") });
+  await expect(find()).rejects.toMatchObject({ hint: expect.stringContaining("npm run setup qemu") });
   const unpacked = await put("sandpiper/qemu-system-x86/usr/bin", "7.2.1");
   expect(await find()).toMatchObject({ program: unpacked, version: "7.2.1" });
   const installed = await put("bin", "7.2.2");
@@ -33,5 +28,5 @@ it("prefers SANDPIPER_QEMU to a QEMU on the PATH, and that to the unpacked packa
 
 it("rejects a QEMU that does not print its version", async () => {
   const SANDPIPER_QEMU = await put("own", "configured");
-  expect(await find({ SANDPIPER_QEMU })).toMatchObject({ reason: expect.stringContaining(SANDPIPER_QEMU) });
+  await expect(find({ SANDPIPER_QEMU })).rejects.toThrow(SANDPIPER_QEMU);
 });

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { cacheDirectory } from "../guest/cache-directory.ts";
-import { findProgram, isProgram } from "../host/find-program.ts";
+import { cacheDirectory } from "../host/cache-directory.ts";
+import { findProgram } from "../host/find-program.ts";
+import { missing } from "../host/host-requirements.ts";
+import { programVersion } from "../host/program-version.ts";
 import { remembered } from "../host/remembered.ts";
-import { runProgram } from "../host/run-program.ts";
 
 /** QEMU's program, with the arguments and environment that it needs. */
 export interface Qemu {
@@ -18,12 +19,10 @@ const NAMES: Readonly<Record<string, string>> = { x64: "qemu-system-x86_64", arm
 const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", arm64: "aarch64-linux-gnu" };
 
 /** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
-export async function findQemu(
-  environment: NodeJS.ProcessEnv = process.env,
-): Promise<Qemu | { readonly reason: string; readonly hint: string }> {
+export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu> {
   const name = NAMES[process.arch];
   if (name === undefined)
-    return { reason: `QEMU machines do not support ${process.arch}`, hint: "use an x86-64 machine" };
+    throw missing("qemu_missing", `QEMU machines do not support ${process.arch}`, "use an x86-64 machine");
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const cache = cacheDirectory(environment);
   const installed = chosen ?? findProgram(name, environment["PATH"]);
@@ -31,12 +30,13 @@ export async function findQemu(
     installed === undefined
       ? unpacked(join(cache, "qemu-system-x86"), name)
       : { program: installed, args: [], env: {} };
-  const version = isProgram(found.program) ? await versionOf(found, join(cache, "known")) : undefined;
+  const version = await versionOf(found, join(cache, "known"));
   if (version !== undefined) return { ...found, version };
-  return {
-    reason: chosen === undefined ? `${name} not found` : `${chosen} is not a working ${name}`,
-    hint: "install it, unpack Debian's with `npm run setup qemu` in Sandpiper's directory, or set SANDPIPER_QEMU to its path",
-  };
+  throw missing(
+    "qemu_missing",
+    chosen === undefined ? `${name} not found` : `${chosen} is not a working ${name}`,
+    "install it, unpack Debian's with `npm run setup qemu` in Sandpiper's directory, or set SANDPIPER_QEMU to its path",
+  );
 }
 
 type Program = Pick<Qemu, "program" | "args" | "env">;
@@ -53,9 +53,6 @@ function unpacked(root: string, name: string): Program {
 
 /** Asked once for each program, because it takes a tenth of the time of a machine's start. */
 async function versionOf({ program, env }: Program, directory: string): Promise<string | undefined> {
-  const version = await remembered({ directory, fact: "QEMU's version", files: [program] }, async () => {
-    const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });
-    return /version (\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? "";
-  });
-  return version === "" ? undefined : version;
+  const compute = async () => (await programVersion(program, /version (\d+\.\d+\.\d+)/, env)) ?? "";
+  return (await remembered({ directory, fact: "QEMU's version", files: [program] }, compute)) || undefined;
 }

@@ -1,21 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox, SandboxError } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Provision } from "../guest/provision.ts";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { QemuProvider } from "./provider.ts";
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sp-"));
+const directory = freshDirectory("first");
+beforeEach(() => {
   vi.stubEnv("XDG_CACHE_HOME", join(directory, "cache"));
   vi.stubEnv("SANDPIPER_QEMU", "");
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 const offline = new SandboxError("set_up_failed", { message: "the network is down" });
 

@@ -28,7 +28,7 @@ it("gives programs in a machine the usual Linux environment", async () => {
 });
 
 it("runs translated programs at fixed addresses without fast byte copies, and only those", async () => {
-  const { accelerator } = await findQemuHost(findQemuState({ stateDirectory: fixture.stateDirectory }));
+  const { accelerator } = await findQemuHost(findQemuState(fixture.stateDirectory));
   const library = () => output("grep -m 1 libc.so /proc/self/maps | cut -d - -f 1");
   const addresses = new Set([await library(), await library(), await library()]);
   for (const address of addresses) expect(address).toMatch(/^[0-9a-f]{8,}$/);

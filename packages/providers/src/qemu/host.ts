@@ -2,12 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
+import { findKernel, type GuestKernel, guestKernel } from "../guest/kernel.ts";
 import { findAgent } from "../host/find-agent.ts";
-import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
-import { instanceCgroup } from "../host/instance-cgroup.ts";
-import { InstanceStore } from "../host/instance-store.ts";
-import type { MachineHost } from "../host/machine-host.ts";
+import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { findMachineHost, type MachineHost } from "../host/machine-host.ts";
+import { sharedByKey } from "../host/shared.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
 import { findAccelerator } from "./machine/accelerator.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
@@ -16,12 +15,7 @@ import { WaitingShell } from "./machine/waiting-shell.ts";
 
 /** Names the cgroup in which a machine was prepared; without the file it follows from the instance's id. */
 export const CGROUP_FILE = "cgroup";
-
-export interface QemuOptions {
-  readonly stateDirectory: string;
-  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
-  readonly cgroupParent?: string | undefined;
-}
+const MACHINE = "machine";
 
 /** The machines of this host. Needs nothing that set-up installs, so that machines can always be found and ended. */
 export interface QemuState extends MachineHost {
@@ -42,26 +36,20 @@ export interface QemuHost extends QemuState {
 }
 
 /** Throws when this host lacks something that set-up cannot install, with the remedy. */
-export function findQemuState(options: QemuOptions): QemuState {
+export function findQemuState(stateDirectory: string): QemuState {
   requireLinux("QEMU machines");
   requireRoot("QEMU machines", "to run each as its own user and in its own cgroup");
-  requireShortPath(options.stateDirectory, "qemu", [MONITOR_SOCKET]);
-  const directory = join(options.stateDirectory, "qemu");
-  const cgroups = requireCgroups();
-  const store = new InstanceStore(join(directory, "instances"));
-  const machineDirectory = (id: SandboxId) => join(store.directory(id), "machine");
-  const cgroupPath = (name: string) => instanceCgroup(name as SandboxId, options);
+  requireShortPath(stateDirectory, "qemu", [MONITOR_SOCKET]);
+  const explain = (directory: string) => explainMachine(join(directory, MACHINE));
+  const host = findMachineHost({ emulator: "QEMU", name: "qemu", stateDirectory, explain });
+  const machineDirectory = (id: SandboxId) => join(host.store.directory(id), MACHINE);
+  const cgroupName = (id: SandboxId) => readFile(join(machineDirectory(id), CGROUP_FILE), "utf8").catch(() => id);
   return {
-    emulator: "QEMU",
-    stateDirectory: options.stateDirectory,
-    store,
-    cgroups,
-    transientMachines: join(directory, "transient"),
-    templates: join(directory, "templates"),
+    ...host,
+    stateDirectory,
+    templates: join(stateDirectory, "qemu/templates"),
     machineDirectory,
-    cgroupPath,
-    cgroupOf: async (id) => cgroupPath(await readFile(join(machineDirectory(id), CGROUP_FILE), "utf8").catch(() => id)),
-    explain: (id) => explainMachine(machineDirectory(id)),
+    cgroupOf: async (id) => host.cgroupPath(await cgroupName(id)),
   };
 }
 
@@ -69,33 +57,21 @@ export function findQemuState(options: QemuOptions): QemuState {
 export async function findQemuHost(state: QemuState): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
-  if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
   const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
-  const kernels = guestKernels(join(state.stateDirectory, "qemu/boot"), agent);
-  const accelerator = await findAccelerator(qemu, () => kernels(kernel));
+  const directory = join(state.stateDirectory, "qemu/boot");
+  const boot = sharedByKey((path) => guestKernel({ directory, kernel: { ...kernel, path }, agent }));
+  const accelerator = await findAccelerator(qemu, () => boot(kernel.path));
   return {
     ...state,
     qemu,
     shell: new WaitingShell(qemu.env),
     accelerator,
     kernelVersion: kernel.version,
-    guestKernel: (path) => kernels(path === undefined ? kernel : { ...kernel, path }),
+    guestKernel: (path = kernel.path) => boot(path),
   };
 }
 
 /** Whether set-up can install the missing part. */
 export function isProvidable({ reason }: SandboxError): boolean {
   return reason === "agent_missing" || reason === "qemu_missing" || reason === "kernel_missing";
-}
-
-/** Made once for each kernel, because it reads the kernel and the agent completely. */
-function guestKernels(directory: string, agent: string): (kernel: Kernel) => Promise<GuestKernel> {
-  const known = new Map<string, Promise<GuestKernel>>();
-  return (kernel) => {
-    const made = known.get(kernel.path) ?? guestKernel({ directory, kernel, agent });
-    known.set(kernel.path, made);
-    made.catch(() => known.delete(kernel.path));
-    return made;
-  };
 }

@@ -2,15 +2,13 @@ import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec, PingAgent } from "@sandpiper/core";
-import { Heartbeat } from "../guest/heartbeat.ts";
-import { agentChannelEnds } from "../host/agent-channel.ts";
-import { HostInstance } from "../host/host-instance.ts";
-import { findMachineExit, removeMachine } from "../host/machine-host.ts";
-import { SocketChannel } from "../host/socket-channel.ts";
+import { MachineInstance } from "../guest/machine-instance.ts";
+import type { SocketChannel } from "../host/socket-channel.ts";
 import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import type { QemuState } from "./host.ts";
+import { agentChannel } from "./machine/agent-channel.ts";
 import { findTrouble } from "./machine/find-trouble.ts";
 import { GuestPulse } from "./machine/guest-pulse.ts";
 import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
@@ -25,65 +23,51 @@ export interface QemuInstanceOptions {
   readonly agent?: Socket | undefined;
 }
 
-export class QemuInstance extends HostInstance implements Instance {
-  readonly #host: QemuState;
+export class QemuInstance extends MachineInstance<SocketChannel> implements Instance {
   readonly #monitor: QmpClient;
   readonly #directory: string;
-  readonly #heartbeat: Heartbeat;
-  readonly #clock: Clock;
   #pulse: GuestPulse | undefined;
   #isHeard = false;
   /** True while a checkpoint is taken. */
   #isStill = false;
   #unused: Socket | undefined;
-  #channel: SocketChannel | undefined;
   #needsResync: boolean;
 
   constructor(host: QemuState, { spec, clock, monitor, agent }: QemuInstanceOptions) {
-    super(spec.id);
-    this.#host = host;
+    super(host, spec.id, clock);
     this.#monitor = monitor;
-    this.#clock = clock;
     this.#directory = host.machineDirectory(spec.id);
     this.#unused = agent;
     this.#needsResync = agent === undefined && WriteMark.isSet(this.#directory);
-    this.#heartbeat = new Heartbeat({
-      clock,
-      ask: () => findTrouble(monitor),
-      onSilent: (message) => this.#silent(message),
-    });
-    monitor.closed.then(() => this.#ended());
+    this.listen();
+    // QEMU holds the monitor open for as long as it lives.
+    monitor.closed.then(() => this.ended());
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     // QEMU accepts one client at a time.
-    this.#channel?.close();
+    this.channel?.close();
     const needsResync = this.#needsResync;
-    const socket = this.#unused ?? (await this.#connectAgent(signal));
+    const socket = this.#unused ?? (await this.#connect(signal));
     this.#unused = undefined;
     // The stream may have stopped in the middle of a frame.
     this.#needsResync = true;
-    const ends = agentChannelEnds(socket, this.#directory);
-    const startReader: typeof ends.startReader = (receive) =>
-      ends.startReader((chunk) => {
-        this.#isHeard = true;
-        receive(chunk);
-      });
-    const channel = new SocketChannel({ ...ends, startReader }, () => {});
-    this.#channel = channel;
-    return { channel, needsResync };
+    this.channel = agentChannel(socket, this.#directory, () => {
+      this.#isHeard = true;
+    });
+    return { channel: this.channel, needsResync };
   }
 
   watchAgent(ask: PingAgent): void {
     this.#pulse = new GuestPulse(ask, {
-      clock: this.#clock,
+      clock: this.clock,
       takeHeard: () => {
         const isHeard = this.#isHeard;
         this.#isHeard = false;
         return isHeard;
       },
       isStill: () => this.#isStill,
-      onSilent: (message) => this.#silent(message),
+      onSilent: (message) => this.silent(message),
     });
   }
 
@@ -109,42 +93,22 @@ export class QemuInstance extends HostInstance implements Instance {
     if (!keepsRunning) await monitor.closed;
   }
 
-  protected async remove(): Promise<void> {
-    this.#stopListening();
+  protected override async remove(): Promise<void> {
     this.#unused?.destroy();
-    this.#channel?.close();
-    await removeMachine(this.#host, this.id);
+    await super.remove();
     this.#monitor.close();
   }
 
-  async #connectAgent(signal: AbortSignal): Promise<Socket> {
-    try {
-      return await connectSocket(join(this.#directory, AGENT_SOCKET), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw this.noChannel(error);
-    }
+  protected ask(): Promise<string | undefined> {
+    return findTrouble(this.#monitor);
   }
 
-  /** QEMU holds the monitor open for as long as it lives. */
-  async #ended(): Promise<void> {
-    this.#stopListening();
-    await this.endBy(() => findMachineExit(this.#host, this.id));
-  }
-
-  #stopListening(): void {
-    this.#heartbeat.stop();
+  protected override stopListening(): void {
+    super.stopListening();
     this.#pulse?.stop();
   }
 
-  #silent(message: string): void {
-    if (this.isDestroyed) return;
-    this.#stopListening();
-    this.end({ reason: "crashed", message });
-    this.#channel?.close();
-    this.#host
-      .cgroupOf(this.id)
-      .then((path) => this.#host.cgroups.kill(path))
-      .catch(() => {});
+  #connect(signal: AbortSignal): Promise<Socket> {
+    return this.connectAgent(() => connectSocket(join(this.#directory, AGENT_SOCKET), signal), signal);
   }
 }

@@ -1,21 +1,20 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
 import { unavailable } from "../host/probe-host.ts";
-import { findQemuHost, findQemuState, isProvidable, type QemuOptions } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable } from "./host.ts";
 
 const DOWNLOADED_LATER =
   "not downloaded yet: the first sandbox downloads QEMU, a kernel and Debian packages (about 110 MB), which takes a minute";
 const BUILT_LATER = "the default image is not built yet: the first sandbox that uses it takes a minute";
 
-export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
+export async function probeQemu(stateDirectory: string): Promise<ProviderStatus> {
   try {
-    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(options));
+    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(stateDirectory));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
     const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
-    if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };
+    if ((await findDefaultRoot()) !== undefined) return { available: true, detail };
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
     const error = SandboxError.from(thrown);

@@ -1,8 +1,6 @@
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
   type CheckpointRequirements,
-  type Clock,
   type CreateInstanceOptions,
   type Instance,
   type InstanceRecord,
@@ -10,30 +8,25 @@ import {
   type PreparedInstance,
   type ProvideOptions,
   type Provider,
-  type ProviderCapabilities,
   type ProviderStatus,
   type PullProgress,
   SandboxError,
-  systemClock,
 } from "@sandpiper/core";
 import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
-import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { Images } from "../guest/images.ts";
 import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
 import { cpuFeatures } from "../host/cpu-features.ts";
+import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
 import { listMachines, removeMachine } from "../host/machine-host.ts";
-import { Semaphore } from "../host/semaphore.ts";
 import { shared } from "../host/shared.ts";
-import { stateDirectory } from "../host/state-directory.ts";
 import { removeAbandonedMachines, removeTransientMachine } from "../host/transient-machine.ts";
-import { undoneOnFailure } from "../host/undo-after.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
-import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuOptions, type QemuState } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { type LaunchedMachine, launchMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
 import { DEVICES, MONITOR_SOCKET, TRANSLATED_PROCESSOR } from "./machine/machine-arguments.ts";
-import { type MachineShape, machineShape } from "./machine/machine-shape.ts";
+import type { MachineShape } from "./machine/machine-shape.ts";
 import { loadState } from "./machine/migration.ts";
 import { PreparedMachines } from "./prepared-machines.ts";
 import { probeQemu } from "./probe.ts";
@@ -42,14 +35,10 @@ import { type CloneOptions, launchClone } from "./template/clone.ts";
 import { findTemplate, type Template, templateKey } from "./template/template.ts";
 import { Templates } from "./template/templates.ts";
 
-/** Boots keep the processors busy, so more of them at once only slow each other down. */
-const BOOTS_PER_PROCESSOR = 2;
-
 /** QEMU accepts a new client once it has noticed that the last one is gone. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
-export interface QemuProviderOptions extends Partial<QemuOptions> {
-  readonly clock?: Clock | undefined;
+export interface QemuProviderOptions extends KernelProviderOptions {
   /** How many prepared machines to keep for each shape that sandboxes have used. */
   readonly prepared?: number | undefined;
   /** Installs missing parts; runs this clone's set-up by default. */
@@ -57,22 +46,11 @@ export interface QemuProviderOptions extends Partial<QemuOptions> {
 }
 
 /** Sandboxes in virtual machines, each a clone of a template that has booted before. */
-export class QemuProvider implements Provider, AsyncDisposable {
+export class QemuProvider extends KernelProvider implements Provider, AsyncDisposable {
   readonly name = "qemu";
-  readonly capabilities: ProviderCapabilities = Object.freeze({
-    isolation: "vm",
-    checkpoint: "memory",
-    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
-    supportsAdopt: true,
-    supportsUsers: true,
-    supportsContainers: false,
-  });
-  readonly #options: QemuOptions;
-  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #templates = new Templates();
   readonly #prepared: PreparedMachines;
-  readonly #images: Images;
-  readonly #clock: Clock;
+  readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #provision: Provision;
   readonly #findHost = shared(() => {
     this.#host = this.#enterHost();
@@ -81,21 +59,14 @@ export class QemuProvider implements Provider, AsyncDisposable {
   #state: QemuState | undefined;
   #host: Promise<QemuHost> | undefined;
 
-  constructor({
-    clock = systemClock,
-    prepared = 0,
-    provision: provide = provision,
-    ...options
-  }: QemuProviderOptions = {}) {
-    this.#prepared = new PreparedMachines(prepared);
-    this.#options = { stateDirectory: stateDirectory(), ...options };
-    this.#images = new Images(this.#options.stateDirectory, clock);
-    this.#clock = clock;
-    this.#provision = provide;
+  constructor(options: QemuProviderOptions = {}) {
+    super("vm", options);
+    this.#prepared = new PreparedMachines(options.prepared ?? 0);
+    this.#provision = options.provision ?? provision;
   }
 
   probe(): Promise<ProviderStatus> {
-    return probeQemu(this.#options);
+    return probeQemu(this.stateDirectory);
   }
 
   /** Ends the prepared machines; those of sandboxes keep running. */
@@ -109,8 +80,8 @@ export class QemuProvider implements Provider, AsyncDisposable {
     const host = await this.#provideHost(spec.rootfs, { signal, ...options });
     const shape = await this.#shape(host, spec, options);
     const template = await this.#template(host, shape, { signal, ...options });
-    return await this.#boots.run(async () => {
-      await this.#write(host, spec);
+    return await this.boot(async () => {
+      await this.record(host.store, spec);
       return await this.#start(host, spec, async () => {
         const machine = await this.#clone(host, spec, { template, shape, signal });
         this.#prepared.refill(host, shape, template);
@@ -124,7 +95,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     signal.throwIfAborted();
     const host = await this.#provideHost(spec.rootfs, { signal });
     const shape = await this.#shape(host, spec);
-    await this.#write(host, spec);
+    await this.record(host.store, spec);
     const { id } = spec;
     return {
       id,
@@ -137,7 +108,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
           await loadState(machine.monitor);
           return machine;
         }),
-      destroy: () => removeMachine(host, id),
+      destroy: () => this.remove(id),
     };
   }
 
@@ -178,20 +149,18 @@ export class QemuProvider implements Provider, AsyncDisposable {
     });
     // The program may have died while the machine was paused for a checkpoint.
     if (!(await monitor.execute("query-status", {})).running) await monitor.execute("cont", {});
-    return new QemuInstance(host, { spec, clock: this.#clock, monitor });
+    return new QemuInstance(host, { spec, clock: this.clock, monitor });
   }
 
   async remove(id: SandboxId): Promise<void> {
     await removeMachine(this.#findState(), id);
   }
 
-  /** Removes an instance that fails to start. */
   #start(host: QemuHost, spec: InstanceSpec, launch: () => Promise<LaunchedMachine>): Promise<QemuInstance> {
-    const start = async () => {
+    return this.started(spec.id, async () => {
       const { monitor, agent } = await launch();
-      return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
-    };
-    return undoneOnFailure(spec.id, start, () => removeMachine(host, spec.id));
+      return new QemuInstance(host, { spec, clock: this.clock, monitor, agent });
+    });
   }
 
   /** Takes a prepared machine, or starts a new one. */
@@ -221,12 +190,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
 
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
     const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
-    return machineShape(spec, image, kernel);
-  }
-
-  /** Must run before anything is started for the instance. */
-  async #write(host: QemuHost, spec: InstanceSpec): Promise<void> {
-    await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
+    return { ...spec, image, kernel };
   }
 
   /** Downloads and builds the missing parts first. */
@@ -237,7 +201,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     const parts: readonly Part[] = [
       ...(isHostMissing && found.reason === "agent_missing" ? (["agent"] as const) : []),
       ...(isHostMissing ? (["qemu", "kernel"] as const) : []),
-      ...(rootfs === "host" && (await findDefaultRoot(cacheDirectory())) === undefined ? (["image"] as const) : []),
+      ...(rootfs === "host" && (await findDefaultRoot()) === undefined ? (["image"] as const) : []),
     ];
     if (parts.length > 0) await this.#provision(parts, options);
     return isHostMissing ? await this.#findHost() : found;
@@ -255,7 +219,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   #findState(): QemuState {
-    this.#state ??= findQemuState(this.#options);
+    this.#state ??= findQemuState(this.stateDirectory);
     return this.#state;
   }
 

@@ -1,5 +1,6 @@
-import { type Clock, type InstanceExit, type Provider, SandboxError } from "@sandpiper/core";
+import type { Clock, Provider } from "@sandpiper/core";
 import { unlessAborted } from "../host/unless-aborted.ts";
+import { machineEnded } from "./vm/project-vm.ts";
 import type { Vm } from "./vm/vm-driver.ts";
 
 /** The engine in a project's machine, and the provider that creates containers in it. */
@@ -14,7 +15,7 @@ export class ProjectEngine {
     this.vm = vm;
     this.gone = ending.signal;
     this.provider = createProvider(clockUntil(ending.signal, clock));
-    vm.exited.then((exit) => ending.abort(machineEnded(vm.projectId, exit)));
+    vm.exited.then((exit) => ending.abort(machineEnded(vm, exit)));
   }
 
   /** Runs work in the machine, and rejects with `machine_ended` when the machine ends first. */
@@ -53,11 +54,4 @@ function clockUntil(gone: AbortSignal, clock: Clock): Clock {
       };
     },
   };
-}
-
-function machineEnded(projectId: string, { message }: InstanceExit): SandboxError {
-  return new SandboxError("machine_ended", {
-    message: `the machine of project ${projectId} has ended: ${message}`,
-    hint: "create a new sandbox; that starts a new machine",
-  });
 }

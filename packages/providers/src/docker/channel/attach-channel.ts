@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Channel, ChannelReceiver } from "@sandpiper/core";
-import { writePieces } from "../../host/write-pieces.ts";
+import { HostChannel } from "../../host/host-channel.ts";
 import { FrameStripper } from "./frame-stripper.ts";
 
 const STDOUT = 1;
@@ -15,21 +14,20 @@ export interface AttachChannelOptions {
 }
 
 /** A channel over standard streams that the engine forwards. */
-export class AttachChannel implements Channel {
-  readonly #stream: Duplex;
+export class AttachChannel extends HostChannel {
+  protected readonly writer: Duplex;
   readonly #onLost: () => void;
   readonly #frames: FrameStripper;
-  #receiver: ChannelReceiver | undefined;
-  #isClosed = false;
   #stderrTail = "";
 
   constructor({ stream, onLost }: AttachChannelOptions) {
-    this.#stream = stream;
+    super();
+    this.writer = stream;
     this.#onLost = onLost;
-    this.#frames = new FrameStripper((kind, bytes) => this.#receive(kind, bytes));
-    stream.on("error", (error) => this.#end(error));
-    stream.on("end", () => this.#end(new Error("the engine ended the stream")));
-    stream.on("close", () => this.#end(new Error("the engine closed the stream")));
+    this.#frames = new FrameStripper((kind, bytes) => this.#read(kind, bytes));
+    stream.on("error", (error) => this.end(error));
+    stream.on("end", () => this.end(new Error("the engine ended the stream")));
+    stream.on("close", () => this.end(new Error("the engine closed the stream")));
   }
 
   /** The end of the agent's standard error. */
@@ -37,36 +35,20 @@ export class AttachChannel implements Channel {
     return this.#stderrTail;
   }
 
-  open(receiver: ChannelReceiver): void {
-    if (this.#isClosed) {
-      receiver.closed(new Error("the channel was closed before it was opened"));
-      return;
-    }
-    this.#receiver = receiver;
-    this.#stream.on("data", (chunk: Uint8Array) => {
-      if (!this.#frames.push(chunk)) this.#end(new Error("the engine sent output without stream frames"));
+  protected startReader(): void {
+    this.writer.on("data", (chunk: Uint8Array) => {
+      if (!this.#frames.push(chunk)) this.end(new Error("the engine sent output without stream frames"));
     });
   }
 
-  write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#isClosed ? undefined : writePieces(this.#stream, pieces);
-  }
-
-  close(): void {
-    this.#end(undefined);
-  }
-
-  #receive(kind: number, bytes: Uint8Array): void {
-    if (this.#isClosed) return;
-    if (kind === STDOUT) this.#receiver?.data(bytes);
-    else this.#stderrTail = `${this.#stderrTail}${Buffer.from(bytes).toString()}`.slice(-KEPT_CHARACTERS);
-  }
-
-  #end(cause: Error | undefined): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#stream.destroy();
+  protected release(cause: Error | undefined): void {
+    this.writer.destroy();
     if (cause !== undefined) this.#onLost();
-    this.#receiver?.closed(cause);
+  }
+
+  #read(kind: number, bytes: Uint8Array): void {
+    if (this.isClosed) return;
+    if (kind === STDOUT) this.receive(bytes);
+    else this.#stderrTail = `${this.#stderrTail}${Buffer.from(bytes).toString()}`.slice(-KEPT_CHARACTERS);
   }
 }

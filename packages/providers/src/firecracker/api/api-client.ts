@@ -1,16 +1,11 @@
-import { type IncomingMessage, request } from "node:http";
 import { SandboxError } from "@sandpiper/core";
+import { requestSocket, type SocketAnswer } from "../../host/socket-request.ts";
 import type { ApiRequests, InstanceInfo } from "./api-requests.ts";
 
-/** Answers have a few lines. The limit protects against a compromised Firecracker process. */
+/** Answers have a few lines. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-interface ApiAnswer {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** A client of one Firecracker's API socket, with one connection for each request. */
+/** A client of one Firecracker's API socket. */
 export class ApiClient {
   readonly #socketPath: string;
 
@@ -35,10 +30,12 @@ export class ApiClient {
     method: string,
     path: string,
     { body, signal }: { readonly body?: string; readonly signal?: AbortSignal | undefined },
-  ): Promise<ApiAnswer> {
+  ): Promise<SocketAnswer> {
     signal?.throwIfAborted();
     try {
-      return await exchange({ socketPath: this.#socketPath, method, path }, body, signal);
+      const headers = { Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
+      const target = { socketPath: this.#socketPath, method, path, headers };
+      return await requestSocket({ ...target, body, signal, maxAnswerBytes: MAX_ANSWER_BYTES });
     } catch (error) {
       signal?.throwIfAborted();
       throw new SandboxError("firecracker_gone", {
@@ -50,33 +47,7 @@ export class ApiClient {
   }
 }
 
-function exchange(
-  target: { readonly socketPath: string; readonly method: string; readonly path: string },
-  body: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<ApiAnswer> {
-  const headers = {
-    Accept: "application/json",
-    ...(body === undefined ? {} : { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) }),
-  };
-  return new Promise((resolve, reject) => {
-    const options = { ...target, headers, agent: false as const, ...(signal === undefined ? {} : { signal }) };
-    const asked = request(options, (answer) => read(answer).then(resolve, reject));
-    asked.on("error", reject);
-    asked.end(body);
-  });
-}
-
-async function read(answer: IncomingMessage): Promise<ApiAnswer> {
-  let text = "";
-  for await (const piece of answer.setEncoding("utf8")) {
-    text += piece;
-    if (text.length > MAX_ANSWER_BYTES) throw new Error(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
-  }
-  return { status: answer.statusCode ?? 0, text };
-}
-
-function refused(route: string, answer: ApiAnswer): SandboxError {
+function refused(route: string, answer: SocketAnswer): SandboxError {
   const fault = faultOf(answer.text);
   return new SandboxError("firecracker_refused", {
     message: `Firecracker refused ${route} with status ${answer.status}: ${fault}`,
@@ -95,7 +66,7 @@ function faultOf(text: string): string {
   }
 }
 
-function parse(route: string, answer: ApiAnswer): unknown {
+function parse(route: string, answer: SocketAnswer): unknown {
   try {
     return JSON.parse(answer.text);
   } catch {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode } from "../../host/has-code.ts";
 import { connectSocket } from "../../host/unix-socket.ts";
 
 const PATIENCE_MS = 10_000;
@@ -37,7 +38,7 @@ export class Presence {
         continue;
       }
       // A socket with a full queue still exists.
-      if (isGone(socket)) return;
+      if (hasCode(socket, "ENOENT", "ECONNREFUSED", "ENOTDIR")) return;
       await sleep(AGAIN_MS);
     }
   }
@@ -50,9 +51,4 @@ function closed(socket: Socket): Promise<void> {
     socket.resume();
     socket.unref();
   });
-}
-
-function isGone(error: Error): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTDIR";
 }

@@ -1,11 +1,17 @@
-import { rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { chmod, chown, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
+import { hasCode } from "../../host/has-code.ts";
 import type { ApiClient } from "../api/api-client.ts";
-import { makeSnapshotDirectory, NEXT_SNAPSHOT, takeSnapshot } from "./checkpoint-files.ts";
 import { copySparse } from "./copy-sparse.ts";
-import { machineUid } from "./jail.ts";
-import { DISK, MEMORY, STATE } from "./machine-files.ts";
+import { type Jail, machineUid } from "./jail.ts";
+import { DISK, MEMORY, SNAPSHOT, STATE } from "./machine-files.ts";
+
+const SAVED = [STATE, MEMORY];
+const READ_ONLY = 0o444;
+/** Not `SNAPSHOT`, because the machine may still read its memory from there. */
+const NEXT_SNAPSHOT = "next-snapshot";
 
 export interface SaveMachineOptions {
   readonly id: SandboxId;
@@ -34,4 +40,42 @@ export async function saveMachine(api: ApiClient, options: SaveMachineOptions): 
     throw error;
   }
   if (keepsRunning) await api.send("PATCH /vm", { state: "Resumed" });
+}
+
+/** Links a saved machine into a jail without copying it. The files stay while a machine runs from them. */
+export async function linkSnapshot(saved: string, { machine }: Pick<Jail, "machine">): Promise<void> {
+  const directory = join(machine, SNAPSHOT);
+  await mkdir(directory, { mode: 0o755 });
+  await Promise.all(
+    SAVED.map(async (name) => {
+      const [from, to] = [join(saved, name), join(directory, name)];
+      await chmod(from, READ_ONLY);
+      await link(from, to).catch((error: unknown) => {
+        if (!hasCode(error, "EXDEV")) throw error;
+        return copySparse(from, to);
+      });
+    }),
+  );
+}
+
+/** An empty directory that Firecracker can write a snapshot to. */
+async function makeSnapshotDirectory(machine: string, uid: number): Promise<string> {
+  const directory = join(machine, NEXT_SNAPSHOT);
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { mode: 0o700 });
+  await chown(directory, uid, uid);
+  return directory;
+}
+
+/** Moves a snapshot out of the jail. */
+async function takeSnapshot(snapshot: string, directory: string): Promise<void> {
+  for (const name of SAVED) {
+    const [from, to] = [join(snapshot, name), join(directory, name)];
+    await rename(from, to).catch(async (error: unknown) => {
+      if (!hasCode(error, "EXDEV")) throw error;
+      await copyFile(from, to, constants.COPYFILE_EXCL);
+    });
+    await chown(to, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+  }
+  await rm(snapshot, { recursive: true, force: true });
 }

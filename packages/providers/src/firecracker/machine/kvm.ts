@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AgentClient, SandboxError } from "@sandpiper/core";
+import { readBootId } from "../../host/process-owner.ts";
 import {
   createTransientMachine,
   removeAbandonedMachines,
@@ -36,10 +37,9 @@ interface KvmOptions {
 export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
   requireDevice(device);
   const files = await host.bootFiles(undefined);
-  const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const results = join(directory, "kvm");
   // The name of the initramfs depends on the kernel too.
-  const path = join(results, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
+  const path = join(results, `${await readBootId()}-${host.firecracker.version}-${basename(files.initramfs)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
     verdict = await tryKvm(host, files);

@@ -8,7 +8,7 @@ import type { ApiClient } from "../api/api-client.ts";
 import type { FirecrackerHost } from "../host.ts";
 import { AGENT_PORT } from "../vsock/vsock-connection.ts";
 import type { BootFiles } from "./boot-files.ts";
-import { linkSnapshot } from "./checkpoint-files.ts";
+import { linkSnapshot } from "./checkpoint.ts";
 import { copySparse } from "./copy-sparse.ts";
 import { type Jail, jailerCommand, makeJail } from "./jail.ts";
 import {
@@ -31,19 +31,9 @@ const FIRECRACKER_THREADS = 512;
 /** The room for its log, in addition to its largest file. */
 const LOG_MIB = 16;
 
-export interface MachineShape {
+interface MachineShape extends Pick<InstanceSpec, "memoryMib" | "vcpuCount" | "diskMib" | "maxProcesses" | "vsockCid"> {
   /** Without an image the guest stays in its initramfs. */
   readonly image?: GuestImage | undefined;
-  readonly memoryMib: number;
-  readonly vcpuCount: number;
-  readonly diskMib: number;
-  readonly maxProcesses: number;
-  readonly vsockCid: number;
-}
-
-export function machineShape(spec: InstanceSpec, image: GuestImage): MachineShape {
-  const { memoryMib, vcpuCount, diskMib, maxProcesses, vsockCid } = spec;
-  return { image, memoryMib, vcpuCount, diskMib, maxProcesses, vsockCid };
 }
 
 export interface LaunchOptions {

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
-import { open, readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SandboxError } from "@sandpiper/core";
+import { lastOutput, watchStart } from "../../host/emulator-start.ts";
 import { ApiClient } from "../api/api-client.ts";
 import { machineDirectory } from "./jail.ts";
 import { API_SOCKET, CONSOLE_LOG, MACHINE_LOG } from "./machine-files.ts";
 
 const RETRY_MS = 2;
-const MAX_EXPLANATION_CHARACTERS = 2000;
 /** Enters each cgroup before it becomes the jailer, so that no process runs outside of its cgroup. */
 const ENTER = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; shift; exec "$@"';
 
@@ -35,17 +34,11 @@ export async function startMachine(options: StartMachineOptions): Promise<ApiCli
     detached: true,
   });
   child.unref();
-  let failure: string | undefined;
-  child.once("error", (error) => {
-    failure = error.message;
-  });
-  child.once("exit", (code, ended) => {
-    failure = ended === null ? `Firecracker exited with ${code}` : `Firecracker was ended by ${ended}`;
-  });
+  const requireRunning = watchStart(child, "Firecracker", () => explainMachine(directory));
   const api = new ApiClient(join(machineDirectory(directory), API_SOCKET));
   for (;;) {
     signal.throwIfAborted();
-    if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
+    await requireRunning();
     const info = await api.describe(signal).catch(() => undefined);
     if (info !== undefined) return api;
     await sleep(RETRY_MS);
@@ -53,15 +46,6 @@ export async function startMachine(options: StartMachineOptions): Promise<ApiCli
 }
 
 /** The last output of Firecracker and of the guest's kernel. */
-export async function explainMachine(directory: string): Promise<string> {
-  const paths = [join(machineDirectory(directory), MACHINE_LOG), join(directory, CONSOLE_LOG)];
-  const logs = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));
-  return logs.join("\n").trim().slice(-MAX_EXPLANATION_CHARACTERS);
-}
-
-function startFailed(failure: string, explanation: string): SandboxError {
-  return new SandboxError("boot_failed", {
-    message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
-    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
-  });
+export function explainMachine(directory: string): Promise<string> {
+  return lastOutput([join(machineDirectory(directory), MACHINE_LOG), join(directory, CONSOLE_LOG)]);
 }

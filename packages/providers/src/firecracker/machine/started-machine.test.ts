@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { machineProcesses } from "../../host/testing/machine-traces.ts";
+import { machineProcesses, readCgroup } from "../../host/testing/machine-traces.ts";
 import { shared } from "../../host/testing/shared.ts";
 import { ApiClient } from "../api/api-client.ts";
 import type { ApiRequests } from "../api/api-requests.ts";
@@ -109,20 +109,10 @@ describe("a started machine", () => {
   });
 
   it("is limited as a whole by its cgroup", async () => {
-    const [pid = 0] = await machineProcesses(sandbox.id);
-    const lines = (await readFile(`/proc/${pid}/cgroup`, "utf8")).split("\n");
-    const path = lines.find((line) => line.includes(sandbox.id))?.split(":")[2] ?? "";
-    const read = (name: string) =>
-      readFile(name, "utf8").then(
-        (text) => text.trim(),
-        () => undefined,
-      );
-    const root = "/sys/fs/cgroup";
-    const bytes =
-      (await read(`${root}/memory${path}/memory.limit_in_bytes`)) ?? (await read(`${root}${path}/memory.max`));
+    expect(await machineProcesses(sandbox.id)).not.toEqual([]);
+    const bytes = await readCgroup(sandbox.id, "memory.limit_in_bytes", "memory.max");
     expect(Number(bytes)).toBe((192 + 96) * 2 ** 20);
-    const quota = (await read(`${root}/cpu${path}/cpu.cfs_quota_us`)) ?? (await read(`${root}${path}/cpu.max`));
-    expect(quota?.split(" ")[0]).toBe("50000");
+    expect(await readCgroup(sandbox.id, "cpu.cfs_quota_us", "cpu.max")).toMatch(/^50000\b/);
   });
 
   it("logs its console", async () => {

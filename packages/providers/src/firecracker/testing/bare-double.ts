@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { requestSocket } from "../../host/socket-request.ts";
 import { type InstalledDouble, installDouble } from "./install-double.ts";
 
 interface BareAnswer {
@@ -40,19 +40,11 @@ async function end(child: ChildProcess, directory: string, installed: InstalledD
   await installed[Symbol.asyncDispose]();
 }
 
-function exchange(
+async function exchange(
   socketPath: string,
   target: { readonly method: string; readonly path: string },
   body: unknown,
 ): Promise<BareAnswer> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ socketPath, ...target, agent: false }, async (answer) => {
-      let text = "";
-      for await (const piece of answer.setEncoding("utf8")) text += piece;
-      const fault = text === "" ? "" : (JSON.parse(text).fault_message ?? "");
-      resolve({ status: answer.statusCode ?? 0, fault });
-    });
-    asked.on("error", reject);
-    asked.end(body === undefined ? undefined : JSON.stringify(body));
-  });
+  const { status, text } = await requestSocket({ socketPath, ...target, body: JSON.stringify(body) });
+  return { status, fault: text === "" ? "" : (JSON.parse(text).fault_message ?? "") };
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode } from "../../host/has-code.ts";
 import { connectSocket } from "../../host/unix-socket.ts";
 
 /** The port that the agent listens on in the guest. */
@@ -59,14 +60,9 @@ export async function untilConnected(path: string, signal: AbortSignal): Promise
       return await connectVsock(path, AGENT_PORT, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (hasEnded(error)) throw error;
+      // Firecracker owns the socket, so a missing socket means that its process has ended.
+      if (hasCode(error, "ENOENT", "ECONNREFUSED")) throw error;
     }
     await sleep(RETRY_MS);
   }
-}
-
-/** Firecracker owns the socket, so a missing socket means that its process has ended. */
-function hasEnded(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === "ENOENT" || code === "ECONNREFUSED";
 }

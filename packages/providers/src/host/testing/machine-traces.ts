@@ -1,3 +1,4 @@
+import { globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -22,6 +23,12 @@ export async function machineProcesses(id: string): Promise<number[]> {
     pids.map(async (pid) => ((await read(`/proc/${pid}/cgroup`)).includes(id) ? [Number(pid)] : [])),
   );
   return found.flat();
+}
+
+/** The first of these files in the cgroups of an instance; versions 1 and 2 have different names. */
+export async function readCgroup(id: string, ...names: readonly string[]): Promise<string> {
+  const [path] = names.flatMap((name) => globSync(`/sys/fs/cgroup/{*/,}sandpiper-${id}-*/${name}`));
+  return path === undefined ? "" : (await read(path)).trim();
 }
 
 /** The paths below a directory whose last part contains the id. */

@@ -29,12 +29,10 @@ export interface ProviderFixtureOptions<P extends Provider, O> {
 }
 
 /** Fails when this host cannot run the provider, because a suite that is silently skipped proves nothing. */
-export async function createProviderFixture<P extends Provider, O extends { readonly stateDirectory?: string }>({
-  createProvider,
-  options,
-  config,
-  program,
-}: ProviderFixtureOptions<P, O>): Promise<ProviderFixture<P, O>> {
+export async function createProviderFixture<
+  P extends Provider,
+  O extends { readonly stateDirectory?: string | undefined },
+>({ createProvider, options, config, program }: ProviderFixtureOptions<P, O>): Promise<ProviderFixture<P, O>> {
   // A short path, because providers have sockets deep inside.
   const stateDirectory = await mkdtemp(join(tmpdir(), "sp-"));
   const withState = (more?: O) => ({ ...options, ...more, stateDirectory }) as O;

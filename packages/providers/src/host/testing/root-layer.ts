@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { createWriteStream, existsSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, realpath, rename } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { type Header, type Pack, pack } from "tar-stream";
+import { cacheDirectory } from "../cache-directory.ts";
 import { findProgram } from "../find-program.ts";
 
 const run = promisify(execFile);
@@ -46,7 +46,7 @@ export async function rootLayer(variant: RootVariant): Promise<string> {
     .update(JSON.stringify([variant, marks]))
     .digest("hex")
     .slice(0, 16);
-  const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/test-images");
+  const cache = join(cacheDirectory(), "test-images");
   const path = join(cache, `${variant}-${key}.tar`);
   if (existsSync(path)) return path;
   await mkdir(cache, { recursive: true });

@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeEach } from "vitest";
 
 /** Shares a resource among the tests of a file, and disposes of it after them. */
@@ -27,4 +27,12 @@ export function freshDirectory(name: string): string {
     await mkdir(directory);
   });
   return directory;
+}
+
+/** Writes a program that is a shell script, with its directories. */
+export async function putScript(path: string, script: string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `#!/bin/sh\n${script}\n`);
+  await chmod(path, 0o755);
+  return path;
 }

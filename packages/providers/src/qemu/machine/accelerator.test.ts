@@ -7,7 +7,7 @@ import { findQemuHost, findQemuState } from "../host.ts";
 import { bootsGuest, findAccelerator } from "./accelerator.ts";
 
 const stateDirectory = sharedDirectory("qemu");
-const host = await findQemuHost(findQemuState({ stateDirectory }));
+const host = await findQemuHost(findQemuState(stateDirectory));
 
 const probes = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("sandpiper-boot-"));
 

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentClient } from "@sandpiper/core";
-import { cacheDirectory } from "../../guest/cache-directory.ts";
 import type { GuestKernel } from "../../guest/kernel.ts";
-import { agentChannelEnds } from "../../host/agent-channel.ts";
-import { SocketChannel } from "../../host/socket-channel.ts";
+import { cacheDirectory } from "../../host/cache-directory.ts";
+import { readBootId } from "../../host/process-owner.ts";
 import { connectSocket } from "../../host/unix-socket.ts";
 import type { Qemu } from "../find-qemu.ts";
+import { agentChannel } from "./agent-channel.ts";
 import { type Accelerator, AGENT_SOCKET, machineArguments } from "./machine-arguments.ts";
 
 /** Working KVM boots a guest in a fraction of this. */
@@ -28,7 +28,7 @@ const RETRY_MS = 10;
 export async function findAccelerator(qemu: Qemu, kernel: () => Promise<GuestKernel>): Promise<Accelerator> {
   if (!canOpen("/dev/kvm")) return "tcg";
   const cache = join(cacheDirectory(), "accelerator");
-  const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+  const bootId = await readBootId();
   const { ino, ctimeMs } = await stat(qemu.program);
   const path = join(cache, `${bootId}-${ino}-${ctimeMs}`);
   const known = await readFile(path, "utf8").catch(() => "");
@@ -79,7 +79,7 @@ async function answers(directory: string, signal: AbortSignal): Promise<boolean>
   while (!signal.aborted) {
     const socket = await connectSocket(join(directory, AGENT_SOCKET), signal).catch(() => undefined);
     if (socket !== undefined) {
-      const channel = new SocketChannel(agentChannelEnds(socket, directory), () => {});
+      const channel = agentChannel(socket, directory);
       const client = await AgentClient.open({ channel, needsResync: false }, { signal }).catch(() => undefined);
       client?.close();
       return client !== undefined;

@@ -1,4 +1,5 @@
 import type { GuestKernel } from "../../guest/kernel.ts";
+import { isAtLeast } from "../../host/program-version.ts";
 
 /** How guest code runs: on the processor through KVM, or translated by QEMU (TCG). */
 export type Accelerator = "kvm" | "tcg";
@@ -114,12 +115,7 @@ function fileNode(filename: string): object {
 export function privilegeArguments({ qemuVersion, uid }: Pick<Machine, "qemuVersion" | "uid">): string[] {
   const filter = ["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny"];
   const user = `${uid}:${uid}`;
-  if (isAtLeast(qemuVersion, 9, 1)) return [...filter, "-run-with", `user=${user},chroot=.`];
-  const chroot = isAtLeast(qemuVersion, 8, 1) ? ["-run-with", "chroot=."] : ["-chroot", "."];
+  if (isAtLeast(qemuVersion, "9.1")) return [...filter, "-run-with", `user=${user},chroot=.`];
+  const chroot = isAtLeast(qemuVersion, "8.1") ? ["-run-with", "chroot=."] : ["-chroot", "."];
   return [...filter, "-runas", user, ...chroot];
-}
-
-function isAtLeast(version: string, major: number, minor: number): boolean {
-  const [foundMajor = 0, foundMinor = 0] = version.split(".").map(Number);
-  return foundMajor > major || (foundMajor === major && foundMinor >= minor);
 }

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
+import { lastOutput, startFailed, watchStart } from "../../host/emulator-start.ts";
 import { connectSocket } from "../../host/unix-socket.ts";
 import { QmpClient } from "../qmp/qmp-client.ts";
 import { AGENT_SOCKET, CONSOLE_LOG, MONITOR_SOCKET } from "./machine-arguments.ts";
@@ -10,7 +10,6 @@ import { prepareMigration } from "./migration.ts";
 import { type Becoming, hasEntered, QEMU_LOG, type WaitingShell } from "./waiting-shell.ts";
 
 const RETRY_MS = 2;
-const MAX_EXPLANATION_CHARACTERS = 2000;
 
 export interface StartMachineOptions extends Becoming {
   readonly shell: WaitingShell;
@@ -34,17 +33,11 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
   signal.throwIfAborted();
   const child = shell.become(options);
   const entered = hasEntered(child);
-  let failure: string | undefined;
-  child.once("error", (error) => {
-    failure = error.message;
-  });
-  child.once("exit", (code, ended) => {
-    failure = ended === null ? `QEMU exited with ${code}` : `QEMU was ended by ${ended}`;
-  });
+  const requireRunning = watchStart(child, "QEMU", () => explainMachine(directory));
   try {
     for (;;) {
       signal.throwIfAborted();
-      if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
+      await requireRunning();
       const connected = await connectMachine(options).catch(ifNotThereYet);
       if (connected === undefined) {
         await sleep(RETRY_MS);
@@ -90,14 +83,6 @@ function ifNotThereYet(error: NodeJS.ErrnoException): undefined {
 }
 
 /** The last output of QEMU and of the guest's kernel. */
-export async function explainMachine(directory: string): Promise<string> {
-  const logs = [QEMU_LOG, CONSOLE_LOG].map((name) => readFile(join(directory, name), "utf8").catch(() => ""));
-  return (await Promise.all(logs)).join("\n").trim().slice(-MAX_EXPLANATION_CHARACTERS);
-}
-
-function startFailed(failure: string, explanation: string): SandboxError {
-  return new SandboxError("boot_failed", {
-    message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
-    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
-  });
+export function explainMachine(directory: string): Promise<string> {
+  return lastOutput([QEMU_LOG, CONSOLE_LOG].map((name) => join(directory, name)));
 }

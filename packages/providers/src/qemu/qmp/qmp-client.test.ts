@@ -12,9 +12,7 @@ let qemu: ChildProcess;
 
 /** A machine without a guest, which has only a monitor. */
 beforeAll(async () => {
-  const found = await findQemu();
-  if ("reason" in found) throw new Error(found.reason);
-  const { program, args, env } = found;
+  const { program, args, env } = await findQemu();
   const monitor = ["-qmp", "unix:qmp.sock,server=on,wait=off"];
   const machine = ["-M", "none", "-nodefaults", "-display", "none", "-S"];
   qemu = spawn(program, [...args, ...machine, ...monitor], { cwd: directory, env: { ...env }, stdio: "ignore" });

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { connectSocket } from "../../host/unix-socket.ts";
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { QmpAnswer, QmpArguments, QmpCommand, QmpEvent } from "./qmp-commands.ts";
 
 interface Waiting {
@@ -23,12 +24,13 @@ export class QmpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(event: QmpEvent) => void>();
+  readonly #greeted = Promise.withResolvers<void>();
   #nextId = 1;
   #isClosed = false;
-  #greet!: () => void;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
+    this.#greeted.promise.catch(() => {});
     const lines = new LineSplitter((line) => this.#receive(line));
     socket.on("data", (chunk: Uint8Array) => lines.push(chunk));
     socket.on("error", () => {});
@@ -48,7 +50,7 @@ export class QmpClient {
   ): Promise<QmpClient> {
     const client = new QmpClient(await connectSocket(path, signal));
     try {
-      await client.#greeted(signal);
+      await unlessAborted(() => client.#greeted.promise, signal);
       await Promise.all([client.execute("qmp_capabilities", {}), first(client)]);
       return client;
     } catch (error) {
@@ -87,22 +89,10 @@ export class QmpClient {
     this.#socket.destroy();
   }
 
-  #greeted(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const abort = () => reject(signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
-      this.#greet = () => {
-        signal.removeEventListener("abort", abort);
-        resolve();
-      };
-      this.closed.then(() => reject(monitorGone("the greeting")));
-    });
-  }
-
   #receive(line: string): void {
     const message = parseMessage(line);
     if (message === undefined) this.close();
-    else if (message.QMP !== undefined) this.#greet();
+    else if (message.QMP !== undefined) this.#greeted.resolve();
     else if (message.event !== undefined) this.#tell({ event: message.event, data: message.data ?? {} });
     else this.#answer(message);
   }
@@ -120,6 +110,7 @@ export class QmpClient {
 
   #end(): void {
     this.#isClosed = true;
+    this.#greeted.reject(monitorGone("the greeting"));
     for (const { command, reject } of this.#waiting.values()) reject(monitorGone(command));
     this.#waiting.clear();
   }

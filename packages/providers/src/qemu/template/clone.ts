@@ -1,21 +1,17 @@
 import { link } from "node:fs/promises";
 import { join } from "node:path";
 import type { QemuHost } from "../host.ts";
-import { BASE_DISK, DISK, type LaunchedMachine, launchMachine } from "../machine/launch-machine.ts";
-import type { MachineShape } from "../machine/machine-shape.ts";
+import { BASE_DISK, DISK, type LaunchedMachine, type LaunchOptions, launchMachine } from "../machine/launch-machine.ts";
 import { writeOverlayDisk } from "../machine/overlay-disk.ts";
 import type { Template } from "./template.ts";
 
-export interface CloneOptions {
+export interface CloneOptions extends Pick<LaunchOptions, "name" | "directory" | "shape" | "signal"> {
   readonly template: Template;
-  readonly shape: MachineShape;
-  readonly name: string;
-  /** An empty directory. */
-  readonly directory: string;
-  readonly signal: AbortSignal;
 }
 
-/** Starts a clone of a template, which waits for `loadState`. Memory and disk are copied on write. */
+/**
+ * Starts a clone of a template in an empty directory. It waits for `loadState`. Memory and disk are copied on write.
+ */
 export async function launchClone(host: QemuHost, options: CloneOptions): Promise<LaunchedMachine> {
   const { template, shape, directory } = options;
   await Promise.all([

@@ -2,16 +2,15 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentClient } from "@sandpiper/core";
-import { agentChannelEnds } from "../../host/agent-channel.ts";
-import { SocketChannel } from "../../host/socket-channel.ts";
 import { createTransientMachine, removeTransientMachine } from "../../host/transient-machine.ts";
 import type { QemuHost } from "../host.ts";
+import { agentChannel } from "../machine/agent-channel.ts";
 import { DISK, type LaunchedMachine, launchMachine } from "../machine/launch-machine.ts";
-import { type Accelerator, DEVICES } from "../machine/machine-arguments.ts";
+import { DEVICES } from "../machine/machine-arguments.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
 import { saveState } from "../machine/migration.ts";
 import { blankDisk } from "../machine/overlay-disk.ts";
-import { measureRtcLateness, settleGuest } from "./settle-guest.ts";
+import { measureRtcLateness, type SettleOptions, settleGuest } from "./settle-guest.ts";
 
 /** A translated guest boots in a few seconds, on a busy host in many. */
 const BOOT_TIMEOUT_MS = 60_000;
@@ -72,18 +71,15 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
 
 async function save(
   { directory, monitor, agent }: LaunchedMachine,
-  {
-    accelerator,
-    path,
-    signal,
-  }: { readonly accelerator: Accelerator; readonly path: string; readonly signal: AbortSignal },
+  { path, ...options }: Omit<SettleOptions, "rtcLateMs"> & { readonly path: string },
 ): Promise<void> {
-  const channel = new SocketChannel(agentChannelEnds(agent, directory), () => {});
+  const { signal } = options;
+  const channel = agentChannel(agent, directory);
   const [client, rtcLateMs] = await Promise.all([
     AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: BOOT_TIMEOUT_MS }),
     measureRtcLateness(monitor, signal),
   ]);
-  await settleGuest(client, { accelerator, rtcLateMs, signal });
+  await settleGuest(client, { ...options, rtcLateMs });
   await monitor.execute("stop", {});
   await using file = await open(path, "wx", 0o600);
   await saveState(monitor, directory, file);
@@ -108,13 +104,8 @@ async function pruneTemplates(directory: string): Promise<void> {
   const templates = await Promise.all(
     entries.map(async ({ name }) => {
       const path = join(directory, name);
-      return {
-        path,
-        usedAtMs: await stat(path).then(
-          ({ mtimeMs }) => mtimeMs,
-          () => 0,
-        ),
-      };
+      const info = await stat(path).catch(() => undefined);
+      return { path, usedAtMs: info?.mtimeMs ?? 0 };
     }),
   );
   const excess = templates.sort((one, other) => other.usedAtMs - one.usedAtMs).slice(MAX_TEMPLATES);

@@ -1,41 +1,25 @@
-import { type IncomingMessage, type RequestOptions, request } from "node:http";
-import { pipeline } from "node:stream/promises";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
+import { requestSocket } from "../../host/socket-request.ts";
 
 const RETRY_MS = 100;
 
 export interface EngineCall {
   readonly path: string;
   readonly method: "GET" | "POST";
-  readonly body?: NodeJS.ReadableStream | undefined;
+  readonly body?: Readable | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Makes one HTTP call to an engine on a Unix socket and returns the response body. */
 export async function callEngine(engineUrl: string, { path, method, body, signal }: EngineCall): Promise<string> {
-  const options: RequestOptions = {
-    socketPath: engineUrl.slice("unix://".length),
-    path,
-    method,
-    signal,
-    agent: false,
-    headers: { host: "engine", ...(body === undefined ? {} : { "content-type": "application/x-tar" }) },
-  };
-  const call = request(options);
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    call.once("response", resolve);
-    call.once("error", reject);
-  });
-  if (body === undefined) call.end();
-  // The engine may answer before it has read the whole body.
-  else pipeline(body, call).catch(() => {});
-  const answer = await answered;
-  let text = "";
-  for await (const piece of answer.setEncoding("utf8")) text += piece;
-  if (answer.statusCode === 200) return text;
+  const socketPath = engineUrl.slice("unix://".length);
+  const headers = { host: "engine", ...(body === undefined ? {} : { "content-type": "application/x-tar" }) };
+  const { status, text } = await requestSocket({ socketPath, path, method, headers, body, signal });
+  if (status === 200) return text;
   throw new SandboxError("engine_failed", {
-    message: `the engine answered ${method} ${path} with ${answer.statusCode}: ${text.trim().slice(0, 500)}`,
+    message: `the engine answered ${method} ${path} with ${status}: ${text.trim().slice(0, 500)}`,
   });
 }
 

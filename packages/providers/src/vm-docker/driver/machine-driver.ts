@@ -2,9 +2,9 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type InstanceRecord, type Provider, type ProviderStatus, Sandbox, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { cacheDirectory } from "../../guest/cache-directory.ts";
 import { findDockerRoot } from "../../guest/image-default.ts";
 import { canProvision, type ProvisionOptions, provision } from "../../guest/provision.ts";
+import { unavailable } from "../../host/probe-host.ts";
 import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 import { loadImages } from "./load-images.ts";
 import { MachineVm } from "./machine-vm.ts";
@@ -40,10 +40,9 @@ export class MachineDriver implements VmDriver {
     const status = await this.#options.machines.probe();
     if (!status.available) return status;
     const detail = `a machine for each project: ${status.detail}`;
-    if ((await findDockerRoot(cacheDirectory())) !== undefined) return { ...status, detail };
+    if ((await findDockerRoot()) !== undefined) return { ...status, detail };
     if (canProvision()) return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
-    const { message, hint } = imageMissing();
-    return { available: false, reason: message, hint: hint ?? "" };
+    return unavailable(imageMissing());
   }
 
   async start(projectId: string, { resources, signal, onProgress }: StartVmOptions): Promise<Vm> {
@@ -103,11 +102,10 @@ export class MachineDriver implements VmDriver {
 
 /** Builds the image for the first machine, where set-up can. */
 async function provideRoot(options: ProvisionOptions): Promise<string> {
-  const cache = cacheDirectory();
-  const found = await findDockerRoot(cache);
+  const found = await findDockerRoot();
   if (found !== undefined) return found;
   if (canProvision()) await provision(["kernel", "docker-image"], options);
-  const built = await findDockerRoot(cache);
+  const built = await findDockerRoot();
   if (built !== undefined) return built;
   throw imageMissing();
 }

@@ -14,11 +14,8 @@ const ENGINE_PROCESS = "engine";
 const ENGINE_TIMEOUT_MS = 60_000;
 const LOG_LINES = 5;
 
-export interface MachineVmOptions {
+export interface MachineVmOptions extends Pick<Vm, "projectId" | "directory" | "consoleLog"> {
   readonly machine: Sandbox;
-  readonly projectId: string;
-  readonly directory: string;
-  readonly consoleLog: string | undefined;
 }
 
 /** A machine that the host reaches only through its agent. */

@@ -14,6 +14,8 @@ export interface SpawnedVmDriverOptions {
   readonly directory: string;
   /** Files that `docker save` wrote; every machine loads them. */
   readonly archives: readonly string[];
+  /** The image of the machines, from vmDocker.machineImage. */
+  readonly image: string | undefined;
   readonly platform?: NodeJS.Platform | undefined;
 }
 
@@ -22,11 +24,13 @@ export abstract class SpawnedVmDriver<Host> implements VmDriver {
   abstract readonly name: "vz" | "wsl2";
   protected readonly directory: string;
   readonly #archives: readonly string[];
+  readonly #image: string | undefined;
   readonly #platform: NodeJS.Platform;
 
-  constructor({ directory, archives, platform = process.platform }: SpawnedVmDriverOptions) {
+  constructor({ directory, archives, image, platform = process.platform }: SpawnedVmDriverOptions) {
     this.directory = directory;
     this.#archives = archives;
+    this.#image = image;
     this.#platform = platform;
   }
 
@@ -73,6 +77,14 @@ export abstract class SpawnedVmDriver<Host> implements VmDriver {
   async adopt(id: string): Promise<Vm> {
     throw new SandboxError("machine_not_adopted", {
       message: `cannot adopt machine ${id}: machines of driver ${this.name} end with their program`,
+    });
+  }
+
+  protected requireImage(needed: string, kind = needed): string {
+    if (this.#image !== undefined) return this.#image;
+    throw new SandboxError("image_missing", {
+      message: `vmDocker.machineImage is not set: machines with a container engine need ${needed}`,
+      hint: `set vmDocker.machineImage to ${kind} as docs/vm-docker.md describes it`,
     });
   }
 

@@ -21,8 +21,8 @@ beforeEach(async () => {
 afterEach(() => void vi.unstubAllEnvs());
 
 function createDriver(platform: NodeJS.Platform = "darwin"): VzDriver {
-  const disk = join(directory, "base.img");
-  return new VzDriver({ directory: join(directory, "machines"), disk, archives: [], platform });
+  const image = join(directory, "base.img");
+  return new VzDriver({ directory: join(directory, "machines"), image, archives: [], platform });
 }
 
 describe("the machines of vfkit, with a fake vfkit", () => {
@@ -69,7 +69,7 @@ describe("a driver for another system", () => {
       message,
     });
     expect(await vz.probe()).toMatchObject({ available: false, reason: message });
-    const wsl = new WslDriver({ directory, archive: undefined, archives: [], platform: "linux" });
+    const wsl = new WslDriver({ directory, image: undefined, archives: [], platform: "linux" });
     expect(await rejection(wsl.start("shop", { resources, signal }))).toMatchObject({
       message: "machines of driver wsl2 are only available on Windows (win32); this is linux",
     });

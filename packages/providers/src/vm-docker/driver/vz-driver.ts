@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { copyFile, open, rm, truncate } from "node:fs/promises";
-import { request } from "node:http";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { findProgram } from "../../host/find-program.ts";
+import { requestSocket } from "../../host/socket-request.ts";
 import type { StartVmOptions, Vm } from "../vm/vm-driver.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
-import { SpawnedVmDriver, type SpawnedVmDriverOptions } from "./spawned-vm-driver.ts";
+import { SpawnedVmDriver } from "./spawned-vm-driver.ts";
 import { vzArguments } from "./vz-arguments.ts";
 
 const PROGRAM = "vfkit";
@@ -23,12 +23,6 @@ interface VzHost {
 /** Runs machines on Apple's Virtualization framework through vfkit. */
 export class VzDriver extends SpawnedVmDriver<VzHost> {
   readonly name = "vz";
-  readonly #disk: string | undefined;
-
-  constructor({ disk, ...options }: SpawnedVmDriverOptions & { readonly disk: string | undefined }) {
-    super(options);
-    this.#disk = disk;
-  }
 
   protected async describe(): Promise<string> {
     return `a machine for each project: ${this.requireHost().program}`;
@@ -76,11 +70,7 @@ export class VzDriver extends SpawnedVmDriver<VzHost> {
         hint: "install it with `brew install vfkit`",
       });
     }
-    if (this.#disk !== undefined) return { program, disk: this.#disk };
-    throw new SandboxError("image_missing", {
-      message: "vmDocker.machineImage is not set: machines with a container engine need a disk image",
-      hint: "set vmDocker.machineImage to a disk as docs/vm-docker.md describes it",
-    });
+    return { program, disk: this.requireImage("a disk image", "a disk") };
   }
 }
 
@@ -91,14 +81,8 @@ async function grow(path: string, sizeMib: number): Promise<void> {
 }
 
 /** Stops the vfkit that listens on the socket; ignores one that has ended. */
-function hardStop(socketPath: string): Promise<void> {
+async function hardStop(socketPath: string): Promise<void> {
+  const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ state: "HardStop" });
-  return new Promise((resolve) => {
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const call = request({ socketPath, path: "/vm/state", method: "POST", headers }, (answer) => {
-      answer.resume().once("close", () => resolve());
-    });
-    call.once("error", () => resolve());
-    call.end(body);
-  });
+  await requestSocket({ socketPath, path: "/vm/state", method: "POST", headers, body }).catch(() => {});
 }

@@ -7,7 +7,7 @@ import type { Vm } from "../vm/vm-driver.ts";
 import { EngineRelay } from "./engine-relay.ts";
 import { processTunnel } from "./process-tunnel.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
-import { SpawnedVmDriver, type SpawnedVmDriverOptions } from "./spawned-vm-driver.ts";
+import { SpawnedVmDriver } from "./spawned-vm-driver.ts";
 import { dialArguments, engineArguments, importArguments, unregisterArguments } from "./wsl-arguments.ts";
 
 const PROGRAM = "wsl.exe";
@@ -18,13 +18,6 @@ const PROGRAM = "wsl.exe";
  */
 export class WslDriver extends SpawnedVmDriver<string> {
   readonly name = "wsl2";
-  /** A root filesystem with Docker Engine and socat. */
-  readonly #archive: string | undefined;
-
-  constructor({ archive, ...options }: SpawnedVmDriverOptions & { readonly archive: string | undefined }) {
-    super(options);
-    this.#archive = archive;
-  }
 
   protected async describe(): Promise<string> {
     this.requireHost();
@@ -52,13 +45,10 @@ export class WslDriver extends SpawnedVmDriver<string> {
     await rm(join(this.directory, id), { recursive: true, force: true });
   }
 
+  /** Returns an archive of a root filesystem with Docker Engine and socat. */
   protected requireHost(): string {
     this.requirePlatform("win32");
-    if (this.#archive !== undefined) return this.#archive;
-    throw new SandboxError("image_missing", {
-      message: "vmDocker.machineImage is not set: machines with a container engine need an archive",
-      hint: "set vmDocker.machineImage to an archive as docs/vm-docker.md describes it",
-    });
+    return this.requireImage("an archive");
   }
 }
 

@@ -1,4 +1,5 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 
 export class FakeVm implements Vm {
@@ -7,11 +8,11 @@ export class FakeVm implements Vm {
   readonly engineUrl: string;
   readonly directory: string;
   readonly consoleLog: string;
-  readonly exited: Promise<InstanceExit>;
+  readonly #exited = Promise.withResolvers<InstanceExit>();
+  readonly exited = this.#exited.promise;
   isDestroyed = false;
   /** Thrown by the next `destroy`. */
   destroyError: unknown;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(id: string, projectId: string) {
     this.id = id;
@@ -19,13 +20,10 @@ export class FakeVm implements Vm {
     this.engineUrl = `unix:///${id}.sock`;
     this.directory = `/${id}`;
     this.consoleLog = `/${id}.log`;
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
   }
 
   crash(message: string): void {
-    this.#resolveExited({ reason: "crashed", message });
+    this.#exited.resolve({ reason: "crashed", message });
   }
 
   async destroy(): Promise<void> {
@@ -33,7 +31,7 @@ export class FakeVm implements Vm {
     this.destroyError = undefined;
     if (error !== undefined) throw error;
     this.isDestroyed = true;
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
+    this.#exited.resolve({ reason: "destroyed", message: "it was destroyed" });
   }
 }
 
@@ -82,11 +80,7 @@ export class FakeVmDriver implements VmDriver {
   }
 
   async #passGate(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.gate === undefined) return;
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    });
-    await Promise.race([this.gate, aborted]);
+    const { gate = Promise.resolve() } = this;
+    await unlessAborted(() => gate, signal);
   }
 }

@@ -154,17 +154,21 @@ export class ProjectVm {
   }
 
   /** The machine ended without a stop: `vm.exited` informs its users, and the next caller gets a new machine. */
-  #ended(vm: Vm, { message }: InstanceExit): void {
+  #ended(vm: Vm, exit: InstanceExit): void {
     if (this.#vm !== vm || this.#state !== "ready") return;
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;
     this.#sessions.clear();
     this.#state = "error";
-    this.#error = new SandboxError("machine_ended", {
-      message: `the machine of project ${this.#options.projectId} has ended: ${message}`,
-      hint: "create a new sandbox; that starts a new machine",
-    });
+    this.#error = machineEnded(vm, exit);
   }
+}
+
+export function machineEnded({ projectId }: Vm, { message }: InstanceExit): SandboxError {
+  return new SandboxError("machine_ended", {
+    message: `the machine of project ${projectId} has ended: ${message}`,
+    hint: "create a new sandbox; that starts a new machine",
+  });
 }
 
 function removed(projectId: string): SandboxError {

@@ -1,7 +1,7 @@
 import { type Clock, type CreateInstanceOptions, SandboxError, systemClock } from "@sandpiper/core";
 import { Semaphore } from "../../host/semaphore.ts";
 import { unlessAborted } from "../../host/unless-aborted.ts";
-import { ProjectVm, type VmInfo } from "./project-vm.ts";
+import { ProjectVm, type ProjectVmOptions, type VmInfo } from "./project-vm.ts";
 import type { OrphanVm, Vm, VmDriver, VmResources } from "./vm-driver.ts";
 
 export const DEFAULT_VM_IDLE_MS = 30 * 60_000;
@@ -22,19 +22,13 @@ export interface GetVmOptions extends Pick<CreateInstanceOptions, "onProgress"> 
 
 /** One machine for each project, for as long as a session uses it, and for the idle time after that. */
 export class ProjectVms implements AsyncDisposable {
-  readonly #driver: VmDriver;
-  readonly #resources: VmResources;
-  readonly #idleMs: number;
-  readonly #clock: Clock;
+  readonly #options: Omit<ProjectVmOptions, "projectId">;
   readonly #vms = new Map<string, ProjectVm>();
   readonly #reconciling = new Semaphore(1);
   #isShutDown = false;
 
   constructor({ driver, resources, idleMs = DEFAULT_VM_IDLE_MS, clock = systemClock }: ProjectVmsOptions) {
-    this.#driver = driver;
-    this.#resources = resources;
-    this.#idleMs = idleMs;
-    this.#clock = clock;
+    this.#options = { driver, resources, idleMs, clock };
   }
 
   /** Returns the project's machine, and starts it if necessary. The session holds it until `releaseVm`. */
@@ -71,7 +65,7 @@ export class ProjectVms implements AsyncDisposable {
    */
   reconcile(sessionsOf: (vm: Vm) => Promise<readonly string[]>): Promise<void> {
     return this.#reconciling.run(async () => {
-      const orphans = await this.#driver.listOrphans();
+      const orphans = await this.#options.driver.listOrphans();
       await Promise.all(orphans.map((orphan) => this.#takeOver(orphan, sessionsOf)));
     }, new AbortController().signal);
   }
@@ -93,8 +87,7 @@ export class ProjectVms implements AsyncDisposable {
   #of(projectId: string): ProjectVm {
     const known = this.#vms.get(projectId);
     if (known !== undefined) return known;
-    const [driver, resources, idleMs, clock] = [this.#driver, this.#resources, this.#idleMs, this.#clock];
-    const vm = new ProjectVm({ projectId, driver, resources, idleMs, clock });
+    const vm = new ProjectVm({ projectId, ...this.#options });
     this.#vms.set(projectId, vm);
     return vm;
   }
@@ -102,13 +95,13 @@ export class ProjectVms implements AsyncDisposable {
   async #takeOver({ id, projectId, isRunning }: OrphanVm, sessionsOf: (vm: Vm) => Promise<readonly string[]>) {
     if (isRunning && !this.#isShutDown && this.#of(projectId).isFree) {
       try {
-        return await this.#of(projectId).takeOver(() => this.#driver.adopt(id), sessionsOf);
+        return await this.#of(projectId).takeOver(() => this.#options.driver.adopt(id), sessionsOf);
       } catch (thrown) {
         // Another program adopted it first. After any other failure the machine is unusable, and is removed below.
         if (SandboxError.from(thrown).code === "failed_precondition") return;
       }
     }
-    await this.#driver.remove(id);
+    await this.#options.driver.remove(id);
   }
 }
 

@@ -1,11 +1,7 @@
-import type { CreateInstanceOptions, InstanceExit, ProviderStatus } from "@sandpiper/core";
+import type { CreateInstanceOptions, InstanceExit, InstanceSpec, ProviderStatus } from "@sandpiper/core";
 
 /** The size of a project's machine; all its containers share it. */
-export interface VmResources {
-  readonly memoryMib: number;
-  readonly vcpuCount: number;
-  readonly diskMib: number;
-}
+export type VmResources = Pick<InstanceSpec, "memoryMib" | "vcpuCount" | "diskMib">;
 
 /** A running machine whose container engine answers. */
 export interface Vm {
