@@ -67,12 +67,14 @@ fn uses_bounded_memory_for_a_caller_that_never_reads() {
         match input.write(pair.as_bytes()) {
             Ok(size) if size == pair.len() => sent += 1,
             Ok(_) => break,
-            // An agent that sleeps although its input is full waits for its caller to read.
+            // An agent that sleeps although its input is full waits for its caller to read, or for a moment for a spawn.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if state(child.id().into()).expect("the agent runs") == 'S' {
+                let mut watched = libc::pollfd { fd: input.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+                // SAFETY: one descriptor, which is open.
+                let takes_more = unsafe { libc::poll(&mut watched, 1, 500) } == 1;
+                if !takes_more && state(child.id().into()).expect("the agent runs") == 'S' {
                     break;
                 }
-                std::thread::yield_now();
             }
             Err(error) => panic!("the agent exited: {error}"),
         }

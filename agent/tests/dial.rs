@@ -73,14 +73,20 @@ fn carries_the_answer_of_a_tcp_port_after_the_caller_ends_its_direction() {
 #[test]
 fn reaches_a_program_that_listens_only_on_ipv6() {
     let (_home, mut agent) = start("dial-ipv6");
-    let listener = match TcpListener::bind("[::1]:0") {
-        Ok(listener) => listener,
-        Err(error) => {
-            eprintln!("SKIP: this machine has no IPv6 loopback: {error}");
-            return;
+    let (listener, port) = loop {
+        let listener = match TcpListener::bind("[::1]:0") {
+            Ok(listener) => listener,
+            Err(error) => {
+                eprintln!("SKIP: this machine has no IPv6 loopback: {error}");
+                return;
+            }
+        };
+        let port = listener.local_addr().unwrap().port();
+        // Another program may listen on the same port of IPv4.
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            break (listener, port);
         }
     };
-    let port = listener.local_addr().unwrap().port();
     expect_capitals(&mut agent, json!({ "port": port }), move || listener.accept().unwrap().0);
 }
 
