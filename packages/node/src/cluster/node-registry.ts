@@ -32,13 +32,12 @@ export interface NodeRegistryOptions {
   readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
   /** Called when a heartbeat fails, and when another node uses the same id. */
   readonly onError: (error: SandboxError) => void;
-  readonly randomUuid?: (() => string) | undefined;
 }
 
 /** The nodes of the cluster. Each node writes its entry to the store at an interval, as a heartbeat. */
 export class NodeRegistry {
   readonly #options: NodeRegistryOptions;
-  readonly #run: string;
+  readonly #run = crypto.randomUUID();
   readonly #startedAt: string;
   #lastBeat: Promise<void> = Promise.resolve();
   #wasWritten = false;
@@ -46,8 +45,6 @@ export class NodeRegistry {
 
   constructor(options: NodeRegistryOptions) {
     this.#options = options;
-    const { randomUuid = () => crypto.randomUUID() } = options;
-    this.#run = randomUuid();
     this.#startedAt = options.clock.now().toISOString();
   }
 
