@@ -1,6 +1,7 @@
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
+import { repeat } from "./repeat.ts";
 
 const PREFIX = "nodes/";
 /** A node without a heartbeat for this long is no longer listed. */
@@ -41,7 +42,7 @@ export class NodeRegistry {
   readonly #startedAt: string;
   #lastBeat: Promise<void> = Promise.resolve();
   #wasWritten = false;
-  #stop: (() => void) | undefined;
+  #stop = () => {};
 
   constructor(options: NodeRegistryOptions) {
     this.#options = options;
@@ -50,8 +51,11 @@ export class NodeRegistry {
 
   /** Resolves when the other nodes can see this one. */
   async start(): Promise<void> {
+    const { clock, leaseMs, onError } = this.#options;
     await this.#beat();
-    this.#scheduleNext();
+    this.#stop = repeat(clock, leaseMs / HEARTBEATS_PER_LEASE, () =>
+      this.announce().catch((thrown) => onError(SandboxError.from(thrown))),
+    );
   }
 
   /** Writes a heartbeat now, for example when a drain begins. */
@@ -62,8 +66,7 @@ export class NodeRegistry {
 
   /** Removes this node from the list. */
   async stop(): Promise<void> {
-    this.#stop?.();
-    this.#stop = undefined;
+    this.#stop();
     await this.#lastBeat.catch(() => {});
     const { store } = this.#options;
     const stored = await store.get(this.#key);
@@ -88,15 +91,6 @@ export class NodeRegistry {
 
   get #key(): string {
     return `${PREFIX}${this.#options.node.id}.json`;
-  }
-
-  #scheduleNext(): void {
-    const { clock, leaseMs, onError } = this.#options;
-    this.#stop = clock.schedule(leaseMs / HEARTBEATS_PER_LEASE, () => {
-      this.announce()
-        .catch((thrown) => onError(SandboxError.from(thrown)))
-        .finally(() => this.#stop !== undefined && this.#scheduleNext());
-    });
   }
 
   async #beat(): Promise<void> {

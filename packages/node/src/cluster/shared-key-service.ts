@@ -6,6 +6,7 @@ import { apiKeyId, hashApiKey, keyResource } from "../auth/api-key.ts";
 import { FIRST_KEY, hasUsableAdmin, type KeyVerifier, newKey, noSuchKey, verifiedKey } from "../auth/new-key.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
 import type { KeyRecord } from "../records/key-record.ts";
+import { repeat } from "./repeat.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
 import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
 
@@ -37,6 +38,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   #nextLookup: Promise<void> | undefined;
   #lookedUpAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
+  #isDisposed = false;
   #stop = () => {};
 
   constructor(options: SharedKeyServiceOptions) {
@@ -61,7 +63,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
       return [...keys, key];
     });
     if (!hasNewKey) this.#setAside(file);
-    this.#poll();
+    this.#stop = repeat(clock, POLL_MS, () => this.#poll());
   }
 
   async create(body: CreateKeyBody): Promise<CreatedKey> {
@@ -109,8 +111,8 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     this.#stop();
-    this.#stop = () => {};
   }
 
   #newKey(body: CreateKeyBody, keys: readonly KeyRecord[]) {
@@ -160,26 +162,14 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     await this.#refresh();
   }
 
-  #poll(): void {
-    const { clock, onError } = this.#options;
-    let isStopped = false;
-    const next = () => {
-      const cancel = clock.schedule(POLL_MS, async () => {
-        try {
-          await this.#refresh();
-          this.#isFailing = false;
-        } catch (thrown) {
-          if (!this.#isFailing && !isStopped) onError(SandboxError.from(thrown));
-          this.#isFailing = true;
-        }
-        if (!isStopped) next();
-      });
-      this.#stop = () => {
-        isStopped = true;
-        cancel();
-      };
-    };
-    next();
+  async #poll(): Promise<void> {
+    try {
+      await this.#refresh();
+      this.#isFailing = false;
+    } catch (thrown) {
+      if (!this.#isFailing && !this.#isDisposed) this.#options.onError(SandboxError.from(thrown));
+      this.#isFailing = true;
+    }
   }
 
   /** Renames the file if it holds a key from before the node joined: that key is not valid in the cluster. */
