@@ -1,5 +1,5 @@
 import { createSandboxId, SandboxError } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { sandboxRecord } from "../testing/sandbox-record.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import type { SandboxFilter } from "./sandbox-record.ts";
@@ -12,8 +12,6 @@ beforeEach(() => {
   home = new ScratchHome();
   records = new SqliteSandboxRecords(home.database);
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 const full = sandboxRecord({
   name: "büro \0 1",
