@@ -1,12 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
+import type { NodeConfigOptions } from "../config/node-config.ts";
 import { forgetEnded } from "../reconcile/forget-ended.ts";
-import { containerMock, type MockNodeOptions, mockNode } from "../testing/mock-node.ts";
+import { mockNode } from "../testing/mock-node.ts";
 
-const setUp = (options: MockNodeOptions = {}) => mockNode({ provider: containerMock(), ...options });
+function setUp(options: { provider?: MockProvider; config?: NodeConfigOptions } = {}) {
+  const containers = new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" });
+  const node = mockNode({ provider: new MockProvider({ containers }), ...options });
+  return { ...node, engine: node.provider.containers as MockContainers };
+}
 
 const mock = { provider: "mock" } as const;
 

@@ -1,8 +1,12 @@
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import type { Principal } from "../auth/principal.ts";
 import { LEASE_MS, owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
+
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
 
 const outsiders: readonly Principal[] = [
   { ...owner, keyId: "other", tenant: "others" },
@@ -11,7 +15,7 @@ const outsiders: readonly Principal[] = [
 
 async function twoNodes() {
   const shared = new ShakyStore();
-  const [a, b] = [startShakyNode(shared, "a"), startShakyNode(shared, "b")];
+  const [a, b] = [start(shared, "a"), start(shared, "b")];
   const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   await a.checkpoints.create(owner, id, {});
   return { shared, a, b, id };

@@ -1,17 +1,21 @@
 import { SandboxError } from "@sandpiper/core";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, owner, ShakyStore, startShakyNode, startUnreadyNode } from "./testing/shaky-node.ts";
 
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
+
 async function oneNode() {
   const shared = new ShakyStore();
-  const node = startShakyNode(shared, "a");
+  const node = start(shared, "a");
   const { id } = await node.sandboxes.create(owner, { provider: "mock" });
   return { shared, node, id };
 }
 
 async function twoNodes() {
   const { node: a, ...rest } = await oneNode();
-  return { ...rest, a, b: startShakyNode(rest.shared, "b") };
+  return { ...rest, a, b: start(rest.shared, "b") };
 }
 
 const broken = new SandboxError("boot_failed", { message: "the instance does not boot" });
@@ -141,7 +145,7 @@ describe("a sandbox with a record but no lease on this node", () => {
 
   it("can be destroyed if it never had a lease", async () => {
     const shared = new ShakyStore();
-    const node = startShakyNode(shared, "a");
+    const node = start(shared, "a");
     shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
     const created = node.sandboxes.create(owner, { provider: "mock" });
     created.catch(() => {});
@@ -165,7 +169,7 @@ describe("a destroyed sandbox", () => {
 
   it("leaves no lease if it never booted", async () => {
     const shared = new ShakyStore();
-    const node = startShakyNode(shared, "a");
+    const node = start(shared, "a");
     node.provider.faults.bootFailure = broken;
     await expect(node.sandboxes.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
     expect([...(await shared.keys("locks/")), ...(await shared.keys("states/"))]).toEqual([]);
@@ -242,7 +246,7 @@ describe("a sandbox that is released to a waiting node", () => {
     waiting.catch(() => {});
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
     await a.handoffs?.drain(new AbortController().signal);
-    const c = startShakyNode(shared, "c");
+    const c = start(shared, "c");
     await expect(c.locator.claim(owner, id, { purpose: "use", readOnly: true })).rejects.toMatchObject({
       reason: "handoff_under_way",
     });
@@ -254,7 +258,7 @@ describe("a sandbox that is released to a waiting node", () => {
 describe("a node that starts while another waits for one of its sandboxes", () => {
   it("releases it only once it knows whether the sandbox runs here", async () => {
     const shared = new ShakyStore();
-    const node = startUnreadyNode(shared, "a");
+    const node = startUnreadyNode(shared, "a", new MockProvider({ clock: shared.clock }));
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     // Before the node adopts its instances, no sandbox seems to run.
     const entry = node.registry.instance(id);

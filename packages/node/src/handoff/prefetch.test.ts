@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
+
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
 
 const LARGE_BYTES = 70 * 1024 * 1024;
 const SAVE_MS = 2000;
@@ -16,8 +20,8 @@ interface Faults {
 /** Hands off a large sandbox, and counts the chunks that are read while it runs and after it stopped. */
 async function handOff({ isUnreadable = false, isSilent = false }: Faults = {}) {
   const shared = new ShakyStore();
-  const a = startShakyNode(shared, "a");
-  const b = startShakyNode(shared, "b");
+  const a = start(shared, "a");
+  const b = start(shared, "b");
   const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   const content = randomBytes(LARGE_BYTES);
   await a.registry.instance(id).sandbox.writeFile("/large", content);

@@ -1,3 +1,4 @@
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { mockNode } from "../testing/mock-node.ts";
@@ -5,7 +6,7 @@ import { NodeReconciler } from "./node-reconciler.ts";
 
 /** Ends a node while it restores a sandbox, starts it again, and uses the sandbox. */
 async function interruptRestore(change: Partial<SandboxRecord> = {}) {
-  const before = mockNode();
+  const before = mockNode({ provider: new MockProvider() });
   const { owner } = before;
   const { id } = await before.sandboxes.create(owner, { provider: "mock" });
   await before.open(id).exec({ command: "echo saved > file" });

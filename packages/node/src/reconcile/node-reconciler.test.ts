@@ -1,11 +1,16 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { containerMock, type MockNodeOptions, mockNode } from "../testing/mock-node.ts";
+import { mockNode } from "../testing/mock-node.ts";
 import { NodeReconciler } from "./node-reconciler.ts";
 import { untilReconciled } from "./until-reconciled.ts";
 
-const setUp = (options: MockNodeOptions = {}) => mockNode({ provider: containerMock(), ...options });
+function setUp(options: { provider?: MockProvider; home?: string } = {}) {
+  const containers = new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" });
+  const node = mockNode({ provider: new MockProvider({ containers }), ...options });
+  return { ...node, engine: node.provider.containers as MockContainers };
+}
 
 const mock = { provider: "mock" } as const;
 

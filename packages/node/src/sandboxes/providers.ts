@@ -1,5 +1,4 @@
 import {
-  type CheckpointRequirements,
   type DestroyOptions,
   type PreparedSandbox,
   type Provider,
@@ -99,9 +98,9 @@ export class Providers {
   }
 
   /** What a node must have in common with this one to restore its checkpoints. */
-  async checkpointRequirements(key: InstanceKey): Promise<CheckpointRequirements> {
-    if (!this.byName.has(key.provider)) return {};
-    return await this.require(key.provider).checkpointRequirements(this.manager(key.provider).imagePath(key.image));
+  async checkpointRequirements({ provider, image }: Pick<InstanceKey, "provider" | "image">) {
+    if (!this.byName.has(provider)) return {};
+    return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image));
   }
 
   #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {

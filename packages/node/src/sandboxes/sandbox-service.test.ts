@@ -4,13 +4,15 @@ import { sandboxResourceSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { NodeReconciler } from "../reconcile/node-reconciler.ts";
-import { mockNode } from "../testing/mock-node.ts";
+import { type MockNodeOptions, mockNode } from "../testing/mock-node.ts";
 
+type SetUpOptions = Partial<MockNodeOptions<MockProvider>>;
+const setUp = (options: SetUpOptions = {}) => mockNode({ provider: new MockProvider(), ...options });
 const mock = { provider: "mock" } as const;
 
 describe("a sandbox of the node", () => {
   it("can be created, read, listed, changed and destroyed", async () => {
-    const node = mockNode();
+    const node = setUp();
     const created = await node.create({ name: "one", labels: { team: "a" } });
     expect(sandboxResourceSchema.parse(created)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
     const { id } = created;
@@ -28,7 +30,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("does not exist for another tenant, or for another sandbox's token", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id, token } = await node.create();
     const second = await node.create();
     const otherTenant = node.principal({ tenant: "other" });
@@ -44,7 +46,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("shows its token only to callers that may use it", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id, token } = await node.create();
     const reader = node.principal({ scopes: ["read"] });
     expect(token).toMatch(/^spt_/);
@@ -54,7 +56,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("is failed after a destruction that fails, and can be destroyed again", async () => {
-    const node = mockNode({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
+    const node = setUp({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
     const { id } = await node.create({ ttlMs: 1000 });
     await node.clock.advance(2000);
     expect(node.errors).toMatchObject([{ reason: "mock_fault" }]);
@@ -66,7 +68,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("cannot be used or changed while it is being destroyed", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create();
     const removals = [node.sandboxes.remove(node.owner, id), node.sandboxes.remove(node.owner, id)];
     await Promise.resolve();
@@ -77,7 +79,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("applies its environment and defaults to every command", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create({ env: { GREETING: "hello", NAME: "world" } });
     const live = node.open(id);
     const { stdout } = await live.exec({ command: 'echo "$GREETING $NAME"', env: { NAME: "you" } });
@@ -85,7 +87,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("emits events when its processes start and exit", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create();
     const process = await node.open(id).start({ argv: ["true"] });
     await process.wait();
@@ -95,7 +97,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("truncates the buffered output of a command at 8 MiB", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create();
     const stdin = "x".repeat(9 * 1024 * 1024);
     const { stdout, truncated } = await node.open(id).exec({ argv: ["cat"] }, { stdin });
@@ -106,7 +108,7 @@ describe("a sandbox of the node", () => {
     const provider = new MockProvider({
       faults: { bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }) },
     });
-    const node = mockNode({ provider });
+    const node = setUp({ provider });
     expect((await rejection(node.create())).message).toContain("no room");
     expect(node.provider.size).toBe(0);
     expect(node.sandboxes.list(node.owner, { state: "failed" }).items).toMatchObject([
@@ -115,7 +117,7 @@ describe("a sandbox of the node", () => {
   });
 
   it("that ends by itself is failed with the reason", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create();
     node.provider.instance(id).crash("it crashed");
     await settle();
@@ -126,14 +128,14 @@ describe("a sandbox of the node", () => {
 
 describe("limits", () => {
   it("apply to concurrent creations", async () => {
-    const node = mockNode({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
+    const node = setUp({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.create()));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     expect(node.provider.size).toBe(5);
   });
 
   it("of a key count its existing and its requested sandboxes", async () => {
-    const node = mockNode();
+    const node = setUp();
     const quota = { maxSandboxes: 3, maxMemoryMib: 600 };
     const owner = node.principal({ quota });
     const create = () => node.sandboxes.create(owner, { ...mock, memoryMib: 256 });
@@ -147,7 +149,7 @@ describe("limits", () => {
 
 describe("an idempotency key", () => {
   it("creates one sandbox for repeated requests, even concurrent ones", async () => {
-    const node = mockNode();
+    const node = setUp();
     const create = () => node.create({ name: "one" }, { idempotencyKey: "k" });
     const created = await Promise.all([create(), create(), create()]);
     expect(new Set([...created, await create()].map(({ id }) => id)).size).toBe(1);
@@ -159,7 +161,7 @@ describe("an idempotency key", () => {
 
 describe("an idempotency key of a request whose caller disconnects", () => {
   it("still creates the sandbox for a concurrent retry", async () => {
-    const node = mockNode({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
+    const node = setUp({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
     const leaving = new AbortController();
     const create = (signal?: AbortSignal) => node.create({}, { idempotencyKey: "k", signal });
     const first = create(leaving.signal);
@@ -176,7 +178,7 @@ describe("an idempotency key of a failed request", () => {
     const faults = {
       bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }),
     };
-    const node = mockNode({ provider: new MockProvider({ faults }) });
+    const node = setUp({ provider: new MockProvider({ faults }) });
     const create = () => node.create({}, { idempotencyKey: "k" });
     expect((await rejection(create())).reason).toBe("no_room");
     Object.assign(node.provider.faults, { bootFailure: undefined });
@@ -186,7 +188,7 @@ describe("an idempotency key of a failed request", () => {
 
 describe("an instance of a warm pool", () => {
   it("is claimed by a creation of the same shape, and replaced", async () => {
-    const node = mockNode();
+    const node = setUp();
     node.pool.set({ ...mock, target: 1 });
     await node.clock.advance(1000);
     const [before] = await node.provider.list();
@@ -205,7 +207,7 @@ describe("an instance of a warm pool", () => {
 
 describe("a sandbox that ends while the disk is full", () => {
   it("is recorded as failed once the disk has space again", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create();
     node.database.prepare("PRAGMA query_only = ON").run();
     node.provider.instance(id).crash();
@@ -219,7 +221,7 @@ describe("a sandbox that ends while the disk is full", () => {
 
 describe("a sandbox with a lifetime", () => {
   it("is destroyed when it expires, even while it is used", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create({ ttlMs: 10_000 });
     node.open(id).hold("client");
     await node.clock.advance(9_000);
@@ -234,7 +236,7 @@ describe("a sandbox with a lifetime", () => {
   });
 
   it("is destroyed when it is idle for too long, and not before", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create({ idleTimeoutMs: 10_000 });
     for (let turn = 0; turn < 5; turn++) {
       await node.clock.advance(8_000);
@@ -248,7 +250,7 @@ describe("a sandbox with a lifetime", () => {
 
 describe("the idle timeout", () => {
   it("does not run while a process runs, and restarts with every use", async () => {
-    const node = mockNode();
+    const node = setUp();
     const { id } = await node.create({ idleTimeoutMs: 10_000 });
     const live = node.open(id);
     const process = await live.start({ command: "sleep 3600" });
@@ -270,7 +272,7 @@ describe("the idle timeout", () => {
 
 describe("a node that restarts", () => {
   it("adopts running sandboxes, reports lost ones, and removes instances without a record", async () => {
-    const first = mockNode();
+    const first = setUp();
     const kept = await first.create({ name: "kept", env: { A: "1" } });
     const lost = await first.create({ name: "lost" });
     first.pool.set({ ...mock, target: 1 });
@@ -279,7 +281,7 @@ describe("a node that restarts", () => {
     const provider = first.die();
     await provider.remove(lost.id);
 
-    const second = mockNode({ provider, home: first.home });
+    const second = setUp({ provider, home: first.home });
     const result = await new NodeReconciler(second).reconcile();
     expect(result).toMatchObject({ adopted: [kept.id], lost: [lost.id], failed: [] });
     expect(result.removed).toHaveLength(1);

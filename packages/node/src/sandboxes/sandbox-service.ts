@@ -188,7 +188,7 @@ export class SandboxService {
 
   async #own(record: SandboxRecord): Promise<void> {
     const { ownership, providers, registry } = this.#options;
-    const requirements = () => providers.checkpointRequirements(instanceKey(record));
+    const requirements = () => providers.checkpointRequirements(record);
     const epoch = await ownership.begin({ ...record, state: "ready" }, requirements);
     if (epoch !== null) registry.change(record.id, { epoch });
   }

@@ -1,7 +1,6 @@
-import type { SandboxError } from "@sandpiper/core";
+import type { Provider, SandboxError } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import type { CreateKeyBody, CreateSandboxBody } from "@sandpiper/protocol";
-import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
@@ -9,23 +8,15 @@ import type { CreateOptions } from "../sandboxes/sandbox-service.ts";
 import { ScratchHome } from "./scratch-home.ts";
 import { testDomain } from "./test-domain.ts";
 
-export interface MockNodeOptions {
+export interface MockNodeOptions<P> {
+  readonly provider: P;
   readonly home?: string | undefined;
   readonly config?: NodeConfigOptions | undefined;
-  readonly provider?: MockProvider | undefined;
-}
-
-/** A provider of containers with two images. */
-export function containerMock(): MockProvider {
-  return new MockProvider({ containers: new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" }) });
 }
 
 /** A node's domain with simulated sandboxes, and the principal of a key. It ends with the test. */
-export function mockNode({
-  home = new ScratchHome().path,
-  config = {},
-  provider = new MockProvider(),
-}: MockNodeOptions = {}) {
+export function mockNode<P extends Provider & { die(): P }>(options: MockNodeOptions<P>) {
+  const { provider, home = new ScratchHome().path, config = {} } = options;
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
   const observed: string[] = [];
@@ -52,7 +43,6 @@ export function mockNode({
     home,
     clock,
     provider,
-    engine: provider.containers as MockContainers,
     errors,
     /** The provider of each command that has ended. */
     observed,

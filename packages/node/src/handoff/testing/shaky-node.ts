@@ -1,7 +1,6 @@
-import { FencedStates, Leases, type SandboxError } from "@sandpiper/core";
+import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpiper/core";
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
 import { onTestFinished } from "vitest";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
 import type { Cluster } from "../../cluster/open-cluster.ts";
@@ -33,15 +32,14 @@ export const owner = {
 } as const;
 
 /** A node that knows which sandboxes run on it. */
-export function startShakyNode(shared: ShakyStore, name: string) {
-  const node = startUnreadyNode(shared, name);
+export function startShakyNode<P extends Provider>(shared: ShakyStore, name: string, provider: P) {
+  const node = startUnreadyNode(shared, name, provider);
   node.handoffs?.open();
   return node;
 }
 
 /** A node of a cluster without HTTP, on a clock that stands still until the test advances it. It stops when the test ends. */
-export function startUnreadyNode({ store, clock, nudged }: ShakyStore, name: string) {
-  const provider = new MockProvider({ clock });
+export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
   const errors: SandboxError[] = [];
   const deadlines = new Map<string, number | undefined>();
   const node = { id: name, url: `http://${name}` };
