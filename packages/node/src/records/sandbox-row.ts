@@ -1,42 +1,5 @@
+import type { SQLInputValue } from "node:sqlite";
 import type { SandboxRecord } from "./sandbox-record.ts";
-
-/** A table row: nested values are JSON, instants are milliseconds. */
-export type SandboxRow = Record<keyof SandboxRecord, string | number | null>;
-
-export const sandboxColumns = [
-  "id",
-  "tenant",
-  "keyId",
-  "state",
-  "provider",
-  "name",
-  "labels",
-  "metadata",
-  "env",
-  "image",
-  "container",
-  "memoryMib",
-  "vcpuCount",
-  "diskMib",
-  "maxProcesses",
-  "language",
-  "cwd",
-  "user",
-  "timeoutMs",
-  "ttlMs",
-  "expiresAt",
-  "idleTimeoutMs",
-  "idleExcept",
-  "onExpiry",
-  "failure",
-  "fidelity",
-  "checkpointPolicy",
-  "rolledBackTo",
-  "rollbacks",
-  "epoch",
-  "createdAt",
-  "endedAt",
-] as const satisfies readonly (keyof SandboxRecord)[];
 
 const instants: readonly string[] = ["expiresAt", "createdAt", "endedAt"] satisfies (keyof SandboxRecord)[];
 const nested: readonly string[] = [
@@ -50,20 +13,24 @@ const nested: readonly string[] = [
   "rolledBackTo",
 ] satisfies (keyof SandboxRecord)[];
 
-export function rowFromRecord(record: SandboxRecord): SandboxRow {
-  return Object.fromEntries(sandboxColumns.map((name) => [name, stored(name, record[name])])) as SandboxRow;
+/** The given columns of a table row: nested values are JSON, instants are milliseconds. */
+export function rowFromRecord(
+  record: SandboxRecord,
+  columns: readonly (keyof SandboxRecord)[],
+): Record<string, SQLInputValue> {
+  return Object.fromEntries(columns.map((name) => [name, stored(name, record[name])]));
 }
 
 /** Does not validate: the table holds only rows from `rowFromRecord`. */
-export function recordFromRow(row: Record<string, unknown>): SandboxRecord {
+export function recordFromRow({ sequence: _, ...row }: Record<string, unknown>): SandboxRecord {
   const fields = Object.entries(row).map(([name, value]) => [name, parsed(name, value)]);
   return Object.fromEntries(fields) as SandboxRecord;
 }
 
-function stored(name: string, value: unknown): unknown {
+function stored(name: string, value: unknown): SQLInputValue {
   if (value === null) return null;
   if (instants.includes(name)) return (value as Date).getTime();
-  return nested.includes(name) ? JSON.stringify(value) : value;
+  return nested.includes(name) ? JSON.stringify(value) : (value as SQLInputValue);
 }
 
 function parsed(name: string, value: unknown): unknown {

@@ -9,13 +9,10 @@ import {
   type SandboxRecord,
   type Usage,
 } from "./sandbox-record.ts";
-import { recordFromRow, rowFromRecord, sandboxColumns } from "./sandbox-row.ts";
+import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
 
-const COLUMNS = sandboxColumns.join(", ");
 const LIVE = "state NOT IN ('destroyed', 'failed')";
 
-const INSERT = `INSERT INTO sandboxes (${COLUMNS}) VALUES (${sandboxColumns.map((name) => `:${name}`).join(", ")})
-  ON CONFLICT (id) DO NOTHING`;
 const UPDATE = `UPDATE sandboxes SET ${changeableFields.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
 
 /** Matches if no wanted label is missing; a wanted value of null matches any value. */
@@ -30,14 +27,23 @@ const AFTER_CURSOR =
 
 export class SqliteSandboxRecords {
   readonly #database: NodeDatabase;
+  /** One for each field of a record. */
+  readonly #columns: readonly (keyof SandboxRecord)[];
 
   constructor(database: NodeDatabase) {
     this.#database = database;
+    const names = database
+      .prepare("PRAGMA table_info(sandboxes)")
+      .all()
+      .map(({ name }) => name);
+    this.#columns = names.filter((name) => name !== "sequence") as (keyof SandboxRecord)[];
   }
 
   /** Throws `already_exists` if a record has this id. */
   add(record: SandboxRecord): void {
-    const { changes } = this.#database.prepare(INSERT).run(rowFromRecord(record));
+    const values = this.#columns.map((name) => `:${name}`).join(", ");
+    const sql = `INSERT INTO sandboxes (${this.#columns.join(", ")}) VALUES (${values}) ON CONFLICT (id) DO NOTHING`;
+    const { changes } = this.#database.prepare(sql).run(rowFromRecord(record, this.#columns));
     if (changes === 1) return;
     throw new SandboxError("sandbox_exists", {
       message: `cannot create sandbox ${record.id}: a sandbox with this id already exists`,
@@ -50,11 +56,7 @@ export class SqliteSandboxRecords {
       const before = this.get(id);
       if (before === undefined) throw noSuchSandbox(id);
       const after = { ...before, ...change };
-      const row = rowFromRecord(after);
-      this.#database.prepare(UPDATE).run({
-        id,
-        ...Object.fromEntries(changeableFields.map((name) => [name, row[name]])),
-      });
+      this.#database.prepare(UPDATE).run({ id, ...rowFromRecord(after, changeableFields) });
       return after;
     });
   }
@@ -67,7 +69,7 @@ export class SqliteSandboxRecords {
   /** With `tenant`, finds only a sandbox of that tenant. */
   get(id: SandboxId, { tenant }: { readonly tenant?: string | undefined } = {}): SandboxRecord | undefined {
     const condition = tenant === undefined ? {} : { tenant };
-    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE id = :id${tenant === undefined ? "" : " AND tenant = :tenant"}`;
+    const sql = `SELECT * FROM sandboxes WHERE id = :id${tenant === undefined ? "" : " AND tenant = :tenant"}`;
     const row = this.#database.prepare(sql).get({ id, ...condition });
     return row && recordFromRow(row);
   }
@@ -76,7 +78,7 @@ export class SqliteSandboxRecords {
   list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null } {
     const { condition, values } = conditionOf(filter);
     const rows = this.#database
-      .prepare(`SELECT ${COLUMNS} FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
+      .prepare(`SELECT * FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
       .all({ ...values, rows: filter.limit + 1 });
     const items = rows.slice(0, filter.limit).map(recordFromRow);
     const last = rows.length > filter.limit ? items.at(-1) : undefined;
@@ -85,7 +87,7 @@ export class SqliteSandboxRecords {
 
   /** All sandboxes that are neither destroyed nor failed. */
   live(): readonly SandboxRecord[] {
-    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE state <> 'destroyed' AND ${LIVE} ORDER BY createdAt, sequence`;
+    const sql = `SELECT * FROM sandboxes WHERE state <> 'destroyed' AND ${LIVE} ORDER BY createdAt, sequence`;
     return this.#database.prepare(sql).all().map(recordFromRow);
   }
 

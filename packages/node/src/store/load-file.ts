@@ -25,7 +25,7 @@ export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
   readonly prefetched?: PrefetchedChunks | undefined;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Writes a file from its chunks. Runs of zeros become holes. */
@@ -35,14 +35,15 @@ export async function loadFile(file: CheckpointFile, options: LoadFileOptions): 
   await using target = await open(join(directory, file.name), "wx", 0o600);
   await target.truncate(file.size);
   await forEachParallel(chunks, PARALLEL, async (chunk) => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const content = (await prefetched?.read(chunk.hash)) ?? (await getContent(session, chunk, file.name));
     await writeWhole(target, content, chunk.position);
   });
 }
 
-export interface PrefetchFileOptions extends Pick<LoadFileOptions, "session" | "signal"> {
+export interface PrefetchFileOptions extends Pick<LoadFileOptions, "session"> {
   readonly prefetched: PrefetchedChunks;
+  readonly signal: AbortSignal;
 }
 
 /** Downloads those chunks of a file that are not prefetched yet. */
