@@ -9,7 +9,7 @@ import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 import { requireReady } from "../sandbox/sandbox-state.ts";
 import { type ManagerConfig, type ManagerConfigOptions, parseManagerConfig } from "./manager-config.ts";
 import { type ReconcileOptions, type ReconcileResult, reconcile } from "./reconcile.ts";
-import { configOfNewSandbox } from "./sandbox-options.ts";
+import { configOfNewSandbox, imagePath } from "./sandbox-options.ts";
 
 /** The first address that vsock leaves to guests. */
 const FIRST_VSOCK_CID = 3;
@@ -89,6 +89,11 @@ export class SandboxManager implements AsyncDisposable {
         ),
       destroy: () => prepared.destroy(),
     };
+  }
+
+  /** The path of an image's root filesystem. Accepts references of container images, too, which have none. */
+  imagePath(image: string): string {
+    return imagePath(this.config, image);
   }
 
   createDefault(createOptions: CreateOptions = {}): Promise<Sandbox> {

@@ -12,7 +12,7 @@ export function configOfNewSandbox(
   const merged = { ...given(paths), ...given(manager.defaults), ...given(options) };
   return parseSandboxConfig({
     ...merged,
-    rootfs: resolveRootfs(manager, merged.rootfs),
+    rootfs: checkedRootfs(manager, merged.rootfs),
     env: { ...manager.defaults.env, ...options.env },
     labels: { ...manager.defaults.labels, ...options.labels },
     vsockCid,
@@ -23,9 +23,15 @@ function given(options: SandboxConfigOptions): SandboxConfigOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function resolveRootfs({ imagesDir }: ManagerConfig, rootfs: string | undefined): string | undefined {
+/** Where an image is: a name is that of a file in the directory of images. */
+export function imagePath({ imagesDir }: ManagerConfig, image: string): string {
+  return image === "host" || image.startsWith("/") || imagesDir === undefined ? image : `${imagesDir}/${image}`;
+}
+
+function checkedRootfs(manager: ManagerConfig, rootfs: string | undefined): string | undefined {
   if (rootfs === undefined || rootfs === "host" || rootfs.startsWith("/")) return rootfs;
-  if (imagesDir !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(rootfs)) return `${imagesDir}/${rootfs}`;
+  const { imagesDir } = manager;
+  if (imagesDir !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(rootfs)) return imagePath(manager, rootfs);
   throw new SandboxError("unusable_image", {
     message: `rootfs ${JSON.stringify(rootfs)} is not an absolute path, and the manager has no images directory`,
     hint: 'use "host" or an absolute path, or set imagesDir of the manager',

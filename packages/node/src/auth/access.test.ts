@@ -23,63 +23,32 @@ function outcome(...[principal, access, options]: Parameters<typeof requireAcces
   }
 }
 
-/** The outcome of each access: [reading, changing]. */
-const table: [string, Principal, Record<Access, [string, string]>][] = [
-  [
-    "an admin",
-    key("admin"),
-    {
-      anyone: ["allowed", "allowed"],
-      sandbox: ["allowed", "allowed"],
-      read: ["allowed", "allowed"],
-      sandboxes: ["allowed", "allowed"],
-      admin: ["allowed", "allowed"],
-    },
-  ],
+const allowed = ["allowed", "allowed"];
+const reading = ["allowed", "permission_denied"];
+const denied = ["permission_denied", "permission_denied"];
+
+/** The outcomes of reading and changing. */
+const table: [string, Principal, Record<Access, string[]>][] = [
+  ["an admin", key("admin"), { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: allowed }],
   [
     "a key for sandboxes",
     key("sandboxes"),
-    {
-      anyone: ["allowed", "allowed"],
-      sandbox: ["allowed", "allowed"],
-      read: ["allowed", "allowed"],
-      sandboxes: ["allowed", "allowed"],
-      admin: ["permission_denied", "permission_denied"],
-    },
+    { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: denied },
   ],
   [
     "a read-only key",
     key("read"),
-    {
-      anyone: ["allowed", "allowed"],
-      sandbox: ["allowed", "permission_denied"],
-      read: ["allowed", "permission_denied"],
-      sandboxes: ["allowed", "permission_denied"],
-      admin: ["permission_denied", "permission_denied"],
-    },
+    { anyone: allowed, sandbox: reading, read: reading, sandboxes: reading, admin: denied },
   ],
-  [
-    "a sandbox's token",
-    token,
-    {
-      anyone: ["allowed", "allowed"],
-      sandbox: ["allowed", "allowed"],
-      read: ["permission_denied", "permission_denied"],
-      sandboxes: ["permission_denied", "permission_denied"],
-      admin: ["permission_denied", "permission_denied"],
-    },
-  ],
+  ["a sandbox's token", token, { anyone: allowed, sandbox: allowed, read: denied, sandboxes: denied, admin: denied }],
 ];
 
 describe.each(table)("%s", (_, principal, expected) => {
-  it.each(Object.entries(expected) as [Access, [string, string]][])(
-    "has its access to %s routes",
-    (access, outcomes) => {
-      for (const sandbox of [undefined, own]) {
-        expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
-      }
-    },
-  );
+  it.each(Object.entries(expected) as [Access, string[]][])("has its access to %s routes", (access, outcomes) => {
+    for (const sandbox of [undefined, own]) {
+      expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
+    }
+  });
 });
 
 describe("another tenant's sandbox", () => {

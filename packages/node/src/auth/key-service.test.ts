@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createdKeySchema, keyListSchema } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { KeyService } from "./key-service.ts";
 
@@ -15,8 +15,6 @@ beforeEach(() => {
   clock = new FakeClock();
   keys = new KeyService(home.database, { clock });
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 function restart(): KeyService {
   return new KeyService(home.reopen(), { clock });

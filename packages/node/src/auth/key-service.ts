@@ -1,4 +1,3 @@
-import { randomBytes as cryptoRandomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type Clock, systemClock } from "@sandpiper/core";
 import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
@@ -26,13 +25,13 @@ export interface KeyServiceOptions {
 export class KeyService implements KeyVerifier {
   readonly #records: SqliteKeyRecords;
   readonly #clock: Clock;
-  readonly #randomBytes: Randomness;
+  readonly #randomBytes: Randomness | undefined;
   readonly #keys: Map<string, KeyRecord>;
 
   constructor(database: NodeDatabase, options: KeyServiceOptions = {}) {
     this.#records = new SqliteKeyRecords(database);
     this.#clock = options.clock ?? systemClock;
-    this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
+    this.#randomBytes = options.randomBytes;
     this.#keys = new Map(this.#records.list().map((key) => [key.id, key]));
   }
 

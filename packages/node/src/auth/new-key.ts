@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
 import { type CreateKeyBody, SandboxError } from "@sandpiper/protocol";
 import type { KeyRecord } from "../records/key-record.ts";
 import { apiKeyId, apiKeyText, hashApiKey, isUsable } from "./api-key.ts";
@@ -21,7 +21,7 @@ export const FIRST_KEY = { name: "first", tenant: "default", scopes: ["admin"] }
 
 export interface NewKeyOptions {
   readonly now: Date;
-  readonly randomBytes: Randomness;
+  readonly randomBytes?: Randomness | undefined;
   readonly isTaken: (id: string) => boolean;
 }
 
@@ -30,7 +30,7 @@ export function newKey(
   body: CreateKeyBody,
   options: NewKeyOptions,
 ): { readonly key: KeyRecord; readonly text: string } {
-  const { now, randomBytes } = options;
+  const { now, randomBytes = cryptoRandomBytes } = options;
   const id = freeId(options);
   const text = apiKeyText(id, randomBytes(SECRET_BYTES));
   const { maxSandboxes = null, maxMemoryMib = null, maxVcpuCount = null } = body.quota ?? {};
@@ -63,7 +63,7 @@ export function noSuchKey(id: string): SandboxError {
   return new SandboxError("no_such_key", { message: `there is no key ${JSON.stringify(id)}` });
 }
 
-function freeId({ randomBytes, isTaken }: NewKeyOptions): string {
+function freeId({ randomBytes = cryptoRandomBytes, isTaken }: NewKeyOptions): string {
   for (;;) {
     const id = Buffer.from(randomBytes(ID_BYTES)).toString("hex");
     if (!isTaken(id)) return id;

@@ -1,6 +1,6 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, SandboxError } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import { sandboxRecord } from "../testing/sandbox-record.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
@@ -23,8 +23,6 @@ beforeEach(() => {
   records = new SqliteSandboxRecords(home.database);
   authenticator = new NodeAuthenticator({ keys, tokens, records });
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 describe("authentication", () => {
   it("finds the tenant, scopes and quota of a key", () => {

@@ -1,5 +1,5 @@
 import { SandboxError, type SandboxId } from "@sandpiper/protocol";
-import type { SandboxRecords } from "../records/sandbox-record.ts";
+import type { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import type { KeyVerifier } from "./new-key.ts";
 import type { Authenticator, Principal } from "./principal.ts";
 import type { SandboxTokens } from "./sandbox-tokens.ts";
@@ -7,7 +7,7 @@ import type { SandboxTokens } from "./sandbox-tokens.ts";
 export interface NodeAuthenticatorOptions {
   readonly keys: KeyVerifier;
   readonly tokens: SandboxTokens;
-  readonly records: Pick<SandboxRecords, "get">;
+  readonly records: Pick<SqliteSandboxRecords, "get">;
   /** Undefined on a standalone node. In a cluster, a sandbox without a record here may be on another node. */
   readonly cluster?: { learn(credential: string | undefined): Promise<void> } | undefined;
 }

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { openSandboxTokens } from "./sandbox-tokens.ts";
 
@@ -11,8 +11,6 @@ let home: ScratchHome;
 beforeEach(() => {
   home = new ScratchHome();
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 describe("a sandbox token", () => {
   it("is the sandbox's id, signed with the node's secret", () => {
@@ -51,7 +49,7 @@ describe("a sandbox token", () => {
   });
 
   it("is invalid on another node", () => {
-    using otherHome = new ScratchHome();
+    const otherHome = new ScratchHome();
     const token = openSandboxTokens(otherHome.path).tokenOf(createSandboxId());
     expect(openSandboxTokens(home.path).verify(token)).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
@@ -34,13 +34,8 @@ export class SandboxTokens {
   }
 }
 
-export interface OpenTokensOptions {
-  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
-}
-
 /** Uses the secret in the node's home, and creates it at first use. */
-export function openSandboxTokens(home: string, options: OpenTokensOptions = {}): SandboxTokens {
-  const { randomBytes = cryptoRandomBytes } = options;
+export function openSandboxTokens(home: string): SandboxTokens {
   const path = join(home, "secret");
   if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
   const secret = readFileSync(path);

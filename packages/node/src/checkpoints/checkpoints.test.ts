@@ -1,54 +1,29 @@
-import { globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { globSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
-import type { CreateKeyBody } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { parseNodeConfig } from "../config/load-node-config.ts";
+import { describe, expect, it } from "vitest";
 import { expireAtRest } from "../handoff/expire-at-rest.ts";
-import { testDomain } from "../testing/test-domain.ts";
-
-const undo: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
+import { mockNode } from "../testing/mock-node.ts";
 
 async function setUp(provider = new MockProvider()) {
-  const home = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
-  undo.push(() => rmSync(home, { recursive: true, force: true }));
-  const errors: SandboxError[] = [];
-  const parts = testDomain(parseNodeConfig({ home }), {
-    providers: [provider],
-    onError: (error) => errors.push(error),
-  });
-  undo.push(() => parts.database[Symbol.dispose]());
-  undo.push(() => parts.prepared[Symbol.asyncDispose]());
-  const principal = (body: Partial<CreateKeyBody> = {}) =>
-    parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
-  const owner = principal();
-  const { id } = await parts.sandboxes.create(owner, { provider: "mock" });
-  const write = async (text: string) => {
-    await parts.access.open(owner, id, { readOnly: false }).exec({ command: `echo ${text} > file` });
-  };
-  const read = async (sandbox: string = id) =>
-    (await parts.access.open(owner, sandbox, { readOnly: false }).exec({ command: "cat file" })).stdout.trim();
-  const kinds = () => parts.events.list({ after: 0, limit: 1000 }).map(({ kind }) => kind);
-  /** Damages the chunks that belong only to the newest checkpoint. */
-  const damageNewest = (known: ReadonlySet<string>) => {
-    for (const path of globSync(`${home}/store/chunks/**/*`, { withFileTypes: true })) {
-      const full = join(path.parentPath, path.name);
-      if (path.isFile() && !known.has(full)) truncateSync(full, 1);
-    }
-  };
+  const node = mockNode({ provider });
+  const { home, open } = node;
+  const { id } = await node.create();
+  const write = async (text: string) => void (await open(id).exec({ command: `echo ${text} > file` }));
+  const read = async (sandbox: string = id) => (await open(sandbox).exec({ command: "cat file" })).stdout.trim();
   const chunks = () =>
     new Set(
       globSync(`${home}/store/chunks/**/*`, { withFileTypes: true })
         .filter((each) => each.isFile())
         .map((each) => join(each.parentPath, each.name)),
     );
-  return { ...parts, home, errors, owner, principal, id, write, read, kinds, provider, damageNewest, chunks };
+  /** Damages the chunks that belong only to the newest checkpoint. */
+  const damageNewest = (known: ReadonlySet<string>) => {
+    for (const path of chunks().difference(known)) truncateSync(path, 1);
+  };
+  return { ...node, id, write, read, damageNewest, chunks };
 }
 
 describe("a checkpoint", () => {
@@ -77,8 +52,8 @@ describe("a checkpoint", () => {
   });
 
   it("of a sandbox with a running process is always a new one", async () => {
-    const { checkpoints, access, owner, id } = await setUp();
-    const process = await access.open(owner, id, { readOnly: false }).start({ command: "sleep 1000" });
+    const { checkpoints, owner, id, open } = await setUp();
+    const process = await open(id).start({ command: "sleep 1000" });
     await checkpoints.create(owner, id, {});
     expect((await checkpoints.create(owner, id, {})).pausedMs).toBeGreaterThan(0);
     await process.kill();
@@ -95,15 +70,14 @@ describe("a checkpoint", () => {
   });
 
   it("is deleted when it expires, unless it is the only copy of a sandbox", async () => {
-    const { checkpoints, owner, id } = await setUp();
-    const hasExpired = async ({ expiresAt }: { readonly expiresAt: string | null }) =>
-      await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(expiresAt ?? ""));
-    const short = await checkpoints.create(owner, id, { name: "short", ttlMs: 1 });
+    const { checkpoints, owner, id, clock } = await setUp();
+    await checkpoints.create(owner, id, { name: "short", ttlMs: 1 });
     await checkpoints.create(owner, id, { name: "long" });
-    await hasExpired(short);
+    await clock.advance(1);
     await checkpoints.expire();
     expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["long"]);
-    await hasExpired(await checkpoints.create(owner, id, { name: "last", ttlMs: 1, stop: true }));
+    await checkpoints.create(owner, id, { name: "last", ttlMs: 1, stop: true });
+    await clock.advance(1);
     await checkpoints.expire();
     expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["last", "long"]);
     expect(await rejection(checkpoints.remove(owner, id, "last"))).toMatchObject({ reason: "checkpoint_in_use" });
@@ -118,7 +92,7 @@ describe("a checkpoint", () => {
     writeFileSync(join(home, "store/chunks"), "in the way");
     for (const stop of [false, true]) {
       await rejection(checkpoints.create(owner, id, { stop }));
-      expect(node.sandboxes.get(owner, id).state).toBe("ready");
+      expect(node.get(id).state).toBe("ready");
       expect(await read()).toBe("kept");
     }
     expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
@@ -170,7 +144,7 @@ describe("a sandbox that does not run", () => {
 
 describe("a sandbox whose newest checkpoint is damaged", () => {
   it("is restored from the one before, and the rollback is reported", async () => {
-    const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, sandboxes, kinds } = await setUp();
+    const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, get, kinds } = await setUp();
     await write("older");
     const { id: older } = await checkpoints.create(owner, id, {});
     const known = chunks();
@@ -180,16 +154,16 @@ describe("a sandbox whose newest checkpoint is damaged", () => {
     await checkpoints.resume(owner, id);
     expect(await read()).toBe("older");
     expect(errors.map(({ reason }) => reason)).toEqual(["checkpoint_damaged"]);
-    expect(sandboxes.get(owner, id).rolledBackTo).toMatchObject({ checkpoint: older });
+    expect(get(id).rolledBackTo).toMatchObject({ checkpoint: older });
     expect(kinds()).toContain("sandbox.rolled_back");
   });
 
   it("stays paused if there is no earlier one", async () => {
-    const { checkpoints, owner, id, damageNewest, sandboxes } = await setUp();
+    const { checkpoints, owner, id, damageNewest, get } = await setUp();
     await checkpoints.pause(owner, id);
     damageNewest(new Set());
     expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({ reason: "checkpoint_damaged" });
-    expect(sandboxes.get(owner, id).state).toBe("paused");
+    expect(get(id).state).toBe("paused");
   });
 });
 
@@ -229,26 +203,26 @@ describe("a fork", () => {
 
 describe("a sandbox that is rolled back", () => {
   it("keeps running if the checkpoint is damaged or unknown", async () => {
-    const { checkpoints, owner, id, write, read, damageNewest, sandboxes } = await setUp();
+    const { checkpoints, owner, id, write, read, damageNewest, get } = await setUp();
     await write("now");
     await checkpoints.create(owner, id, {});
     damageNewest(new Set());
     await rejection(checkpoints.rollback(owner, id, {}));
     await rejection(checkpoints.rollback(owner, id, { checkpoint: "none-such" }));
-    expect(sandboxes.get(owner, id)).toMatchObject({ state: "ready", rolledBackTo: null });
+    expect(get(id)).toMatchObject({ state: "ready", rolledBackTo: null });
     expect(await read()).toBe("now");
   });
 
   it("is restored only on a node that meets the checkpoint's requirements", async () => {
     const provider = new MockProvider();
-    const { checkpoints, owner, id, sandboxes } = await setUp(provider);
+    const { checkpoints, owner, id, get } = await setUp(provider);
     await checkpoints.pause(owner, id);
     provider.faults.release = "another";
     expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({
       code: "failed_precondition",
       reason: "incompatible_node",
     });
-    expect(sandboxes.get(owner, id).state).toBe("paused");
+    expect(get(id).state).toBe("paused");
     delete provider.faults.release;
     expect((await checkpoints.resume(owner, id)).state).toBe("ready");
   });
@@ -256,7 +230,7 @@ describe("a sandbox that is rolled back", () => {
 
 describe("a paused sandbox that expires", () => {
   it("is destroyed with its checkpoints, unless its onExpiry is pause", async () => {
-    const { sandboxes, checkpoints, registry, locator, clock, owner, ownership } = await setUp();
+    const { get, sandboxes, checkpoints, registry, locator, clock, owner, ownership } = await setUp();
     const created = await Promise.all(
       (["destroy", "pause"] as const).map((onExpiry) =>
         sandboxes.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
@@ -264,10 +238,10 @@ describe("a paused sandbox that expires", () => {
     );
     for (const { id } of created) await checkpoints.pause(owner, id);
     await expireAtRest({ registry, sandboxes, locator, clock });
-    expect(created.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["paused", "paused"]);
-    const later = { ...clock, now: () => new Date(Date.now() + 7_200_000) };
-    await expireAtRest({ registry, sandboxes, locator, clock: later });
-    expect(created.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["destroyed", "paused"]);
+    expect(created.map(({ id }) => get(id).state)).toEqual(["paused", "paused"]);
+    await clock.advance(7_200_000);
+    await expireAtRest({ registry, sandboxes, locator, clock });
+    expect(created.map(({ id }) => get(id).state)).toEqual(["destroyed", "paused"]);
     const saved = await Promise.all(created.map(({ id }) => ownership.peek(id)));
     expect(saved.map((each) => each !== undefined)).toEqual([false, true]);
   });
@@ -275,9 +249,10 @@ describe("a paused sandbox that expires", () => {
 
 describe("a sandbox with onExpiry pause", () => {
   it("is saved instead of destroyed when it expires", async () => {
-    const { sandboxes, owner, checkpoints } = await setUp();
-    const { id } = await sandboxes.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
-    await expect.poll(() => sandboxes.get(owner, id).state).toBe("paused");
+    const { create, get, owner, checkpoints, clock } = await setUp();
+    const { id } = await create({ ttlMs: 50, onExpiry: "pause" });
+    await clock.advance(50);
+    await expect.poll(() => get(id).state).toBe("paused");
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 });
@@ -286,33 +261,31 @@ describe("a sandbox whose checkpoints save only files", () => {
   const setUpFiles = async () => {
     const parts = await setUp(new MockProvider({ checkpoint: "filesystem" }));
     await parts.write("kept");
-    const process = await parts.access.open(parts.owner, parts.id, { readOnly: false }).start({ command: "sleep 100" });
+    const process = await parts.open(parts.id).start({ command: "sleep 100" });
     return { ...parts, process: process.id };
   };
   const lost = { code: "gone", reason: "process_lost" };
 
   it("has fidelity filesystem, and so have its checkpoints", async () => {
-    const { checkpoints, sandboxes, owner, id } = await setUpFiles();
-    expect(sandboxes.get(owner, id).fidelity).toBe("filesystem");
+    const { checkpoints, get, owner, id } = await setUpFiles();
+    expect(get(id).fidelity).toBe("filesystem");
     expect((await checkpoints.create(owner, id, {})).fidelity).toBe("filesystem");
   });
 
   it("keeps its files through a pause, and reports its processes as lost", async () => {
-    const { checkpoints, access, owner, id, read, process } = await setUpFiles();
+    const { checkpoints, open, owner, id, read, process } = await setUpFiles();
     await checkpoints.pause(owner, id);
     await checkpoints.resume(owner, id);
     expect(await read()).toBe("kept");
-    expect(await rejection(access.open(owner, id, { readOnly: false }).process(process))).toMatchObject(lost);
-    expect(await rejection(access.open(owner, id, { readOnly: false }).attach(process, 0))).toMatchObject(lost);
+    expect(await rejection(open(id).process(process))).toMatchObject(lost);
+    expect(await rejection(open(id).attach(process, 0))).toMatchObject(lost);
   });
 
   it("keeps its processes when it is forked, and the fork has none", async () => {
-    const { forks, access, owner, id, read, process } = await setUpFiles();
+    const { forks, open, owner, id, read, process } = await setUpFiles();
     const [fork] = await forks.fork(owner, id, {});
     expect(await read(fork?.id)).toBe("kept");
-    expect(await rejection(access.open(owner, fork?.id ?? "", { readOnly: false }).process(process))).toMatchObject(
-      lost,
-    );
-    expect((await access.open(owner, id, { readOnly: false }).process(process)).isRunning).toBe(true);
+    expect(await rejection(open(fork?.id ?? "").process(process))).toMatchObject(lost);
+    expect((await open(id).process(process)).isRunning).toBe(true);
   });
 });

@@ -184,7 +184,7 @@ export class SaveRestore {
   }
 
   requirements(record: SandboxRecord): Promise<Readonly<Record<string, string>>> {
-    return this.#options.providers.checkpointRequirements(instanceKey(record));
+    return this.#options.providers.checkpointRequirements(record);
   }
 
   /** Deletes checkpoints that no state lists any more. A failure is harmless: they are unreachable already. */

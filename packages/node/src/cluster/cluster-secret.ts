@@ -1,4 +1,4 @@
-import { randomBytes as cryptoRandomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
@@ -11,19 +11,16 @@ export interface ClusterSecretOptions {
   readonly home: string;
   /** Takes precedence over the file. */
   readonly configured: string | null;
-  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
 }
 
 /** The cluster's secret, from the configuration or from `cluster-secret` in the node's home. */
 export class ClusterSecret {
   readonly path: string;
   readonly #configured: string | null;
-  readonly #randomBytes: (size: number) => Uint8Array;
 
-  constructor({ home, configured, randomBytes = cryptoRandomBytes }: ClusterSecretOptions) {
+  constructor({ home, configured }: ClusterSecretOptions) {
     this.path = join(home, "cluster-secret");
     this.#configured = configured;
-    this.#randomBytes = randomBytes;
   }
 
   find(): string | undefined {
@@ -40,7 +37,7 @@ export class ClusterSecret {
 
   /** Creates the secret of a new cluster. It is written before use, because without it the cluster is lost. */
   make(): string {
-    const secret = Buffer.from(this.#randomBytes(SECRET_BYTES)).toString("base64url");
+    const secret = randomBytes(SECRET_BYTES).toString("base64url");
     writePrivateFile(this.path, `${secret}\n`);
     return secret;
   }

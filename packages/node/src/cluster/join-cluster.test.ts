@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeClock, MemoryStore, rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
@@ -16,10 +16,6 @@ let homes: ScratchHome[];
 beforeEach(() => {
   store = new MemoryStore();
   homes = [new ScratchHome(), new ScratchHome()];
-});
-
-afterEach(() => {
-  for (const home of homes) home[Symbol.dispose]();
 });
 
 function enter(node: number, configured: string | null = null) {

@@ -28,7 +28,6 @@ export interface JoinClusterOptions {
   readonly store: ObjectStore;
   readonly secret: ClusterSecret;
   readonly clock: Clock;
-  readonly randomUuid?: (() => string) | undefined;
 }
 
 /**
@@ -49,9 +48,8 @@ export async function joinCluster(options: JoinClusterOptions): Promise<Cluster>
   return joinExisting(theirs.bytes, options);
 }
 
-async function createCluster(secret: string, options: JoinClusterOptions): Promise<Cluster | undefined> {
-  const { store, clock, randomUuid = randomUUID } = options;
-  const id = randomUuid();
+async function createCluster(secret: string, { store, clock }: JoinClusterOptions): Promise<Cluster | undefined> {
+  const id = randomUUID();
   const createdAt = clock.now();
   const keys = deriveClusterKeys(secret, id);
   const content = { id, createdAt: createdAt.toISOString(), check: keys.check };

@@ -7,9 +7,9 @@ import { writePrivateFile } from "../auth/private-file.ts";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The node's id in the cluster. It stays the same after a restart, so that the node keeps its leases. */
-export function openNodeId(home: string, randomUuid: () => string = randomUUID): string {
+export function openNodeId(home: string): string {
   const path = join(home, "node-id");
-  if (!existsSync(path)) writePrivateFile(path, `${randomUuid()}\n`);
+  if (!existsSync(path)) writePrivateFile(path, `${randomUUID()}\n`);
   const id = readFileSync(path, "utf8").trim();
   if (UUID.test(id)) return id;
   throw new SandboxError("node_id_corrupt", {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Clock, SandboxError } from "@sandpiper/core";
 
 /** `<node id> <unix ms> <nonce> <signature>`: proves that a node of the cluster sent this request. */
@@ -13,7 +13,6 @@ export interface NodeProofOptions {
   readonly key: Uint8Array;
   readonly node: { readonly id: string; readonly url: string };
   readonly clock: Clock;
-  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
 }
 
 export interface ProvenRequest {
@@ -32,21 +31,19 @@ export class NodeProof {
   readonly #key: Uint8Array;
   readonly #node: { readonly id: string; readonly url: string };
   readonly #clock: Clock;
-  readonly #randomBytes: (size: number) => Uint8Array;
   /** Nonces with the instants of their expiry, in ascending order. */
   readonly #seen = new Map<string, number>();
 
-  constructor({ key, node, clock, randomBytes = cryptoRandomBytes }: NodeProofOptions) {
+  constructor({ key, node, clock }: NodeProofOptions) {
     this.#key = key;
     this.#node = node;
     this.#clock = clock;
-    this.#randomBytes = randomBytes;
   }
 
   /** The header's value for a request to the node with this URL. */
   sign(request: ProvenRequest, targetUrl: string): string {
     const at = String(this.#clock.now().getTime());
-    const nonce = Buffer.from(this.#randomBytes(NONCE_BYTES)).toString("base64url");
+    const nonce = randomBytes(NONCE_BYTES).toString("base64url");
     const { id } = this.#node;
     return `${id} ${at} ${nonce} ${this.#signature(request, [id, targetUrl, at, nonce])}`;
   }

@@ -1,6 +1,7 @@
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
+import { repeat } from "./repeat.ts";
 
 const PREFIX = "nodes/";
 /** A node without a heartbeat for this long is no longer listed. */
@@ -32,29 +33,29 @@ export interface NodeRegistryOptions {
   readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
   /** Called when a heartbeat fails, and when another node uses the same id. */
   readonly onError: (error: SandboxError) => void;
-  readonly randomUuid?: (() => string) | undefined;
 }
 
 /** The nodes of the cluster. Each node writes its entry to the store at an interval, as a heartbeat. */
 export class NodeRegistry {
   readonly #options: NodeRegistryOptions;
-  readonly #run: string;
+  readonly #run = crypto.randomUUID();
   readonly #startedAt: string;
   #lastBeat: Promise<void> = Promise.resolve();
   #wasWritten = false;
-  #stop: (() => void) | undefined;
+  #stop = () => {};
 
   constructor(options: NodeRegistryOptions) {
     this.#options = options;
-    const { randomUuid = () => crypto.randomUUID() } = options;
-    this.#run = randomUuid();
     this.#startedAt = options.clock.now().toISOString();
   }
 
   /** Resolves when the other nodes can see this one. */
   async start(): Promise<void> {
+    const { clock, leaseMs, onError } = this.#options;
     await this.#beat();
-    this.#scheduleNext();
+    this.#stop = repeat(clock, leaseMs / HEARTBEATS_PER_LEASE, () =>
+      this.announce().catch((thrown) => onError(SandboxError.from(thrown))),
+    );
   }
 
   /** Writes a heartbeat now, for example when a drain begins. */
@@ -65,8 +66,7 @@ export class NodeRegistry {
 
   /** Removes this node from the list. */
   async stop(): Promise<void> {
-    this.#stop?.();
-    this.#stop = undefined;
+    this.#stop();
     await this.#lastBeat.catch(() => {});
     const { store } = this.#options;
     const stored = await store.get(this.#key);
@@ -91,15 +91,6 @@ export class NodeRegistry {
 
   get #key(): string {
     return `${PREFIX}${this.#options.node.id}.json`;
-  }
-
-  #scheduleNext(): void {
-    const { clock, leaseMs, onError } = this.#options;
-    this.#stop = clock.schedule(leaseMs / HEARTBEATS_PER_LEASE, () => {
-      this.announce()
-        .catch((thrown) => onError(SandboxError.from(thrown)))
-        .finally(() => this.#stop !== undefined && this.#scheduleNext());
-    });
   }
 
   async #beat(): Promise<void> {

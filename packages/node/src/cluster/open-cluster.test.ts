@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => undo.disposeAsync());
 
 async function node(port: number) {
-  const home = undo.use(new ScratchHome()).path;
+  const home = new ScratchHome().path;
   const config = parseNodeConfig({ home, port, clusterSecret: "a secret for this test" });
   const cluster = undo.use(
     await openCluster({

@@ -1,4 +1,4 @@
-import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import { type Clock, type ObjectStore, pause, SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
 
 /** Conflicting nodes back off exponentially, with jitter. */
@@ -12,7 +12,6 @@ export interface SharedDocumentOptions<T> {
   readonly key: string;
   readonly schema: z.ZodType<T>;
   readonly clock: Clock;
-  readonly random?: (() => number) | undefined;
 }
 
 export interface DocumentVersion<T> {
@@ -44,7 +43,7 @@ export class SharedDocument<T> {
    * Writes nothing if `change` returns undefined or throws.
    */
   async change(change: (content: T | undefined) => T | undefined): Promise<DocumentVersion<T> | undefined> {
-    const { store, key, clock, random = Math.random } = this.#options;
+    const { store, key, clock } = this.#options;
     const startedAtMs = clock.monotonicMs();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const before = await this.read();
@@ -54,9 +53,7 @@ export class SharedDocument<T> {
       const tag = await store.put(key, Buffer.from(JSON.stringify(content)), condition);
       if (tag !== undefined) return { content, tag };
       if (clock.monotonicMs() - startedAtMs > GIVE_UP_MS) throw contended(key, store);
-      await new Promise<void>((resolve) => {
-        clock.schedule(pauseMs * random(), resolve);
-      });
+      await pause(clock, pauseMs * Math.random());
     }
   }
 

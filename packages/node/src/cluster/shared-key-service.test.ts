@@ -22,11 +22,7 @@ beforeEach(() => {
 
 afterEach(() => undo.dispose());
 
-function newHome(): ScratchHome {
-  return undo.use(new ScratchHome());
-}
-
-async function node({ home = newHome(), time = clock as typeof systemClock } = {}) {
+async function node({ home = new ScratchHome(), time = clock as typeof systemClock } = {}) {
   const own = new SqliteKeyRecords(home.database).list();
   const onError = (error: SandboxError) => void errors.push(error);
   const keys = undo.use(new SharedKeyService({ store, home: home.path, own, clock: time, onError }));
@@ -44,7 +40,7 @@ describe("the keys of a cluster", () => {
   });
 
   it("are the keys of its first node; the keys of nodes that join later become invalid", async () => {
-    const [early, late] = [newHome(), newHome()];
+    const [early, late] = [new ScratchHome(), new ScratchHome()];
     const texts = [early, late].map((home) => {
       const keys = new KeyService(home.database, { clock });
       keys.firstKey(home.path);

@@ -1,20 +1,12 @@
-import { randomBytes as cryptoRandomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import { type Clock, type ObjectStore, pause, SandboxError } from "@sandpiper/core";
 import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
 import { apiKeyId, hashApiKey, keyResource } from "../auth/api-key.ts";
-import {
-  FIRST_KEY,
-  hasUsableAdmin,
-  type KeyVerifier,
-  newKey,
-  noSuchKey,
-  type Randomness,
-  verifiedKey,
-} from "../auth/new-key.ts";
+import { FIRST_KEY, hasUsableAdmin, type KeyVerifier, newKey, noSuchKey, verifiedKey } from "../auth/new-key.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
 import type { KeyRecord } from "../records/key-record.ts";
+import { repeat } from "./repeat.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
 import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
 
@@ -31,7 +23,6 @@ export interface SharedKeyServiceOptions {
   /** The node's keys from before it joined. They become the cluster's keys if it has none. */
   readonly own: readonly KeyRecord[];
   readonly clock: Clock;
-  readonly randomBytes?: Randomness | undefined;
   /** Called once when the store becomes unreachable. Meanwhile the known keys stay valid. */
   readonly onError: (error: SandboxError) => void;
 }
@@ -40,7 +31,6 @@ export interface SharedKeyServiceOptions {
 export class SharedKeyService implements KeyVerifier, Disposable {
   readonly #options: SharedKeyServiceOptions;
   readonly #document: SharedDocument<KeysDocument>;
-  readonly #randomBytes: Randomness;
   #keys: ReadonlyMap<string, KeyRecord> = new Map();
   #tag: string | undefined;
   /** Serializes requests to the store: a response that arrives late must not restore a revoked key. */
@@ -48,13 +38,13 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   #nextLookup: Promise<void> | undefined;
   #lookedUpAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
+  #isDisposed = false;
   #stop = () => {};
 
   constructor(options: SharedKeyServiceOptions) {
     this.#options = options;
     const { store, clock } = options;
     this.#document = new SharedDocument({ store, key: KEYS_OBJECT, schema: keysDocumentSchema, clock });
-    this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
   }
 
   /** Gives a new cluster this node's keys, creates an admin key if there is no valid one, and starts to poll the store. */
@@ -73,7 +63,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
       return [...keys, key];
     });
     if (!hasNewKey) this.#setAside(file);
-    this.#poll();
+    this.#stop = repeat(clock, POLL_MS, () => this.#poll());
   }
 
   async create(body: CreateKeyBody): Promise<CreatedKey> {
@@ -121,13 +111,13 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     this.#stop();
-    this.#stop = () => {};
   }
 
   #newKey(body: CreateKeyBody, keys: readonly KeyRecord[]) {
     const isTaken = (id: string) => keys.some((key) => key.id === id);
-    return newKey(body, { now: this.#options.clock.now(), randomBytes: this.#randomBytes, isTaken });
+    return newKey(body, { now: this.#options.clock.now(), isTaken });
   }
 
   #change(change: (keys: readonly KeyRecord[] | undefined) => readonly KeyRecord[] | undefined): Promise<void> {
@@ -164,7 +154,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   async #lookUp(): Promise<void> {
     const { clock } = this.#options;
     const waitMs = Math.max(0, this.#lookedUpAtMs + MIN_LOOKUP_INTERVAL_MS - clock.monotonicMs());
-    if (waitMs > 0) await new Promise<void>((resolve) => void clock.schedule(waitMs, resolve));
+    if (waitMs > 0) await pause(clock, waitMs);
     else await undefined;
     // A later caller's key may be newer than the lookup that starts now.
     this.#nextLookup = undefined;
@@ -172,26 +162,14 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     await this.#refresh();
   }
 
-  #poll(): void {
-    const { clock, onError } = this.#options;
-    let isStopped = false;
-    const next = () => {
-      const cancel = clock.schedule(POLL_MS, async () => {
-        try {
-          await this.#refresh();
-          this.#isFailing = false;
-        } catch (thrown) {
-          if (!this.#isFailing && !isStopped) onError(SandboxError.from(thrown));
-          this.#isFailing = true;
-        }
-        if (!isStopped) next();
-      });
-      this.#stop = () => {
-        isStopped = true;
-        cancel();
-      };
-    };
-    next();
+  async #poll(): Promise<void> {
+    try {
+      await this.#refresh();
+      this.#isFailing = false;
+    } catch (thrown) {
+      if (!this.#isFailing && !this.#isDisposed) this.#options.onError(SandboxError.from(thrown));
+      this.#isFailing = true;
+    }
   }
 
   /** Renames the file if it holds a key from before the node joined: that key is not valid in the cluster. */

@@ -45,12 +45,12 @@ function key(quota: object): Extract<Principal, { kind: "key" }> {
   return { kind: "key", keyId, tenant: "t", scopes: ["sandboxes"], quota: { ...unlimited, ...quota } };
 }
 
-function node(nodeId: string, clock = systemClock): SharedQuotas {
+function node(nodeId: string, { clock = systemClock, hasQuota = true } = {}): SharedQuotas {
   return new SharedQuotas({
     store,
     nodeId,
     clock,
-    hasQuota: () => true,
+    hasQuota: () => hasQuota,
     isNodeAlive: async (id) => alive.has(id),
     exists: async (id) => existing.has(id),
     onError: (error) => errors.push(error),
@@ -148,15 +148,7 @@ describe("a quota in a cluster", () => {
   });
 
   it("is not recorded for a key without one", async () => {
-    const quotas = new SharedQuotas({
-      store,
-      nodeId: "a",
-      clock: systemClock,
-      hasQuota: () => false,
-      isNodeAlive: async () => true,
-      exists: async () => true,
-      onError: (error) => errors.push(error),
-    });
+    const quotas = node("a", { hasQuota: false });
     const id = await create(quotas, key({}));
     quotas.hold(keyId, id, one);
     quotas.ended(keyId, id);
@@ -217,7 +209,7 @@ describe("a quota in a failing store", () => {
 
   it("is released with retries when a sandbox ends, and the failure is reported once", async () => {
     const clock = new FakeClock();
-    const a = node("a", clock);
+    const a = node("a", { clock });
     const id = await create(a);
     fails = () => "before";
     a.ended(keyId, id);

@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import { type Clock, type ObjectStore, pause, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
@@ -21,7 +20,6 @@ export interface SharedQuotasOptions {
   readonly exists: (id: SandboxId) => Promise<boolean>;
   /** Called when a background change fails for the first time; it is retried. */
   readonly onError: (error: SandboxError) => void;
-  readonly randomUuid?: (() => string) | undefined;
 }
 
 /** A share of the quota for a sandbox that is being created. Disposing it before `bind` releases the share. */
@@ -53,8 +51,8 @@ export class SharedQuotas {
   /** Throws `resource_exhausted` (reason `quota_exceeded`). */
   async reserve(owner: KeyHolder, wanted: Usage): Promise<QuotaReservation> {
     if (!this.#options.hasQuota(owner.keyId)) return unlimited;
-    const { nodeId, randomUuid = randomUUID } = this.#options;
-    const name = `reserved-${randomUuid()}`;
+    const { nodeId } = this.#options;
+    const name = `reserved-${crypto.randomUUID()}`;
     const holding = { node: nodeId, memoryMib: wanted.memoryMib, vcpuCount: wanted.vcpuCount };
     const add: LedgerChange = (holdings) => {
       requireQuota(owner, usageOf(holdings), wanted);
@@ -148,20 +146,18 @@ export class SharedQuotas {
       } catch (thrown) {
         if (attempt === 0) onError(SandboxError.from(thrown));
         if (this.#isStopped) return;
-        await new Promise<void>((resolve) => {
-          clock.schedule(RETRY_MS, resolve);
-        });
+        await pause(clock, RETRY_MS);
       }
     }
   }
 
   /** Removes leftovers of dead nodes: reservations of failed creations, and sandboxes that no longer exist. */
   async #dropLeftovers(ledger: QuotaLedger): Promise<boolean> {
-    const leftovers: string[] = [];
     const { isNodeAlive } = this.#options;
     const all = [...(await ledger.read())];
     const nodes = [...new Set(all.map(([, { node }]) => node))];
     const alive = new Map(await Promise.all(nodes.map(async (node) => [node, await isNodeAlive(node)] as const)));
+    const leftovers: string[] = [];
     for (const [name, { node }] of all) if (await this.#isLeftover(name, node, alive)) leftovers.push(name);
     if (leftovers.length === 0) return false;
     await ledger.change((holdings: Holdings) => {

@@ -1,5 +1,6 @@
 import { keyResourceSchema } from "@sandpiper/protocol";
 import { z } from "zod";
+import { keyResource } from "../auth/api-key.ts";
 import type { KeyRecord } from "../records/key-record.ts";
 
 const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64) });
@@ -10,14 +11,7 @@ export const keysDocumentSchema = z.object({ keys: z.array(storedKeySchema) });
 export type KeysDocument = z.infer<typeof keysDocumentSchema>;
 
 export function storedKey(key: KeyRecord): KeysDocument["keys"][number] {
-  return {
-    ...key,
-    hash: Buffer.from(key.hash).toString("hex"),
-    scopes: [...key.scopes],
-    createdAt: key.createdAt.toISOString(),
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    revokedAt: key.revokedAt?.toISOString() ?? null,
-  };
+  return { ...keyResource(key), hash: Buffer.from(key.hash).toString("hex") };
 }
 
 export function recordsOfDocument({ keys }: KeysDocument): readonly KeyRecord[] {

@@ -41,7 +41,7 @@ function fieldsOf(shape: Readonly<Record<string, z.ZodType>>, prefix: string): C
 function fieldOf(key: string, schema: z.ZodType): ConfigField {
   const words = key.replaceAll(".", "-").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   const inner = unwrapped(schema);
-  const meta = schema.meta() ?? {};
+  const meta: z.GlobalMeta = { ...inner.meta(), ...schema.meta() };
   const isNullable = schema.safeParse(null).success;
   const allowed = typeof meta["allowed"] === "string" ? meta["allowed"] : allowedOf(inner);
   return {

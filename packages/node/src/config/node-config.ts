@@ -3,7 +3,14 @@ import { join } from "node:path";
 import { imageSchema, setPoolBodySchema } from "@sandpiper/protocol";
 import { z } from "zod";
 
-const absolutePath = z.string().regex(/^\/[^\0]*$/);
+const absolutePath = z
+  .string()
+  .regex(/^\/[^\0]*$/)
+  .meta({ allowed: "an absolute path" });
+const optionalPath = absolutePath.nullable().default(null);
+const origin = z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text);
+const providerName = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]);
+const engineName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
 const count = z.int().min(1);
 const durationMs = z
   .int()
@@ -26,7 +33,6 @@ export const nodeConfigSchema = z.strictObject({
     .default(() => join(homedir(), ".sandpiper"))
     .meta({
       description: "Directory for sandboxes, records and keys.",
-      allowed: "an absolute path",
       shownDefault: "~/.sandpiper",
     }),
   logLevel: z
@@ -39,26 +45,19 @@ export const nodeConfigSchema = z.strictObject({
     .meta({ description: "Log format; auto is pretty on a terminal and JSON elsewhere." }),
   tls: z
     .strictObject({
-      certFile: absolutePath.nullable().default(null).meta({
+      certFile: optionalPath.meta({
         description: "PEM file with the certificate chain. Together with tls.keyFile it enables HTTPS.",
-        allowed: "an absolute path",
       }),
-      keyFile: absolutePath.nullable().default(null).meta({
-        description: "PEM file with the certificate's private key.",
-        allowed: "an absolute path",
-      }),
+      keyFile: optionalPath.meta({ description: "PEM file with the certificate's private key." }),
     })
     .prefault({}),
   allowInsecure: z.boolean().default(false).meta({
     description: "Allow listening beyond loopback without TLS. Keys then cross the network unencrypted.",
   }),
-  corsOrigins: z
-    .array(z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text))
-    .default([])
-    .meta({
-      description: "Origins whose web pages may call the node.",
-      allowed: "origins such as https://app.example.com, without a path",
-    }),
+  corsOrigins: z.array(origin).default([]).meta({
+    description: "Origins whose web pages may call the node.",
+    allowed: "origins such as https://app.example.com, without a path",
+  }),
   bodyLimitBytes: z
     .int()
     .min(1024)
@@ -75,22 +74,17 @@ export const nodeConfigSchema = z.strictObject({
     .min(0)
     .default(1000)
     .meta({ description: "Maximum number of sandboxes on the node, over all tenants; 0 means no limit." }),
-  imagesDir: absolutePath.nullable().default(null).meta({
+  imagesDir: optionalPath.meta({
     description: "Directory with the root filesystems that sandboxes can use as their image.",
-    allowed: "an absolute path",
     shownDefault: "`images` in home",
   }),
-  defaultProvider: z
-    .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
+  defaultProvider: providerName
     .default("gvisor")
     .meta({ description: "Provider of sandboxes that do not name one. local isolates nothing." }),
-  providers: z
-    .array(z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]))
-    .default([])
-    .meta({
-      description: "Additional providers that sandboxes can name. Every key can use all of them.",
-      allowed: "a list of gvisor, qemu, firecracker, docker, vm-docker; local only as the default provider",
-    }),
+  providers: z.array(providerName).default([]).meta({
+    description: "Additional providers that sandboxes can name. Every key can use all of them.",
+    allowed: "a list of gvisor, qemu, firecracker, docker, vm-docker; local only as the default provider",
+  }),
   docker: z
     .strictObject({
       url: z
@@ -111,23 +105,15 @@ export const nodeConfigSchema = z.strictObject({
         description: "Directories on the engine's machine that sandboxes can mount, including their subdirectories.",
         allowed: "absolute paths",
       }),
-      networks: z
-        .array(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/))
-        .default(["bridge"])
-        .meta({
-          description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
-          allowed: "names of networks of the engine",
-        }),
-      runtime: z
-        .string()
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/)
-        .nullable()
-        .default(null)
-        .meta({
-          description: "The engine's runtime for containers.",
-          allowed: "the name of a runtime of the engine",
-          shownDefault: "runsc if the engine has it, otherwise the engine's default",
-        }),
+      networks: z.array(engineName).default(["bridge"]).meta({
+        description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
+        allowed: "names of networks of the engine",
+      }),
+      runtime: engineName.nullable().default(null).meta({
+        description: "The engine's runtime for containers.",
+        allowed: "the name of a runtime of the engine",
+        shownDefault: "runsc if the engine has it, otherwise the engine's default",
+      }),
     })
     .prefault({}),
   qemu: z
@@ -144,9 +130,8 @@ export const nodeConfigSchema = z.strictObject({
         description: "Files written by `docker save`; every project's machine loads their images.",
         allowed: "absolute paths",
       }),
-      machineImage: absolutePath.nullable().default(null).meta({
+      machineImage: optionalPath.meta({
         description: "Image of the machines on macOS (a disk) and Windows (an archive).",
-        allowed: "an absolute path",
         shownDefault: "on Linux, the image that set-up builds",
       }),
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
@@ -225,16 +210,11 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`cluster-secret` in home",
     isSecret: true,
   }),
-  advertiseUrl: z
-    .string()
-    .refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text)
-    .nullable()
-    .default(null)
-    .meta({
-      description: "URL at which the other nodes of the cluster reach this one.",
-      allowed: "a URL such as http://10.0.0.7:4747, without a path",
-      shownDefault: "the address it listens on",
-    }),
+  advertiseUrl: origin.nullable().default(null).meta({
+    description: "URL at which the other nodes of the cluster reach this one.",
+    allowed: "a URL such as http://10.0.0.7:4747, without a path",
+    shownDefault: "the address it listens on",
+  }),
   leaseMs: durationMs.min(2000).default(15_000).meta({
     description: "Duration of a lease: how long a silent node keeps its sandboxes, in milliseconds.",
   }),

@@ -96,14 +96,8 @@ function withProject(
   { error, internal }: { readonly error: SandboxError; readonly internal: string },
 ): SandboxError {
   const { code, reason, hint, details, cause } = error;
-  return SandboxError.fromFields({
-    code,
-    reason,
-    message: error.message.replaceAll(internal, project),
-    hint,
-    details,
-    cause,
-  });
+  const message = error.message.replaceAll(internal, project);
+  return SandboxError.fromFields({ code, reason, message, hint, details, cause });
 }
 
 export function noSuchCache(project: string, name: string): SandboxError {

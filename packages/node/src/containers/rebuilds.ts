@@ -85,7 +85,7 @@ export class Rebuilds {
     const { ownership, providers } = this.#options;
     if (ownership.has(record.id)) return record.epoch;
     const saved = await ownership.peek(record.id);
-    const requirements = () => providers.checkpointRequirements(instanceKey(record));
+    const requirements = () => providers.checkpointRequirements(record);
     const epoch = await ownership.begin({ ...record, state: "ready", failure: null, endedAt: null }, requirements);
     if (saved !== undefined) {
       const state = await ownership.state(record.id);

@@ -5,11 +5,8 @@ import { describe, expect, it } from "vitest";
 import type { Principal } from "../auth/principal.ts";
 import { LEASE_MS, owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
 
-function start(shared: ShakyStore, name: string) {
-  const node = startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
-  node.handoffs?.open();
-  return node;
-}
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
 
 const outsiders: readonly Principal[] = [
   { ...owner, keyId: "other", tenant: "others" },
@@ -18,11 +15,10 @@ const outsiders: readonly Principal[] = [
 
 async function twoNodes() {
   const shared = new ShakyStore();
-  const stack = new AsyncDisposableStack();
-  const [a, b] = [stack.use(start(shared, "a")), stack.use(start(shared, "b"))];
+  const [a, b] = [start(shared, "a"), start(shared, "b")];
   const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   await a.checkpoints.create(owner, id, {});
-  return { shared, a, b, id, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { shared, a, b, id };
 }
 
 type TwoNodes = Awaited<ReturnType<typeof twoNodes>>;
@@ -59,7 +55,7 @@ const cases: readonly (readonly [string, (nodes: TwoNodes) => Promise<TwoNodes["
 
 describe("a caller without access to a sandbox", () => {
   it.each(cases)("that %s is refused before the sandbox is moved or restored", async (_, arrange) => {
-    await using nodes = await twoNodes();
+    const nodes = await twoNodes();
     const { shared, a, b, id } = nodes;
     const { locator } = await arrange(nodes);
     const snapshot = async () => ({

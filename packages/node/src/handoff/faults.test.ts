@@ -1,21 +1,28 @@
 import { SandboxError } from "@sandpiper/core";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
-import { LEASE_MS, owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
+import { LEASE_MS, owner, ShakyStore, startShakyNode, startUnreadyNode } from "./testing/shaky-node.ts";
 
-function start(shared: ShakyStore, name: string) {
-  const node = startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
-  node.handoffs?.open();
-  return node;
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
+
+async function oneNode() {
+  const shared = new ShakyStore();
+  const node = start(shared, "a");
+  const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+  return { shared, node, id };
+}
+
+async function twoNodes() {
+  const { node: a, ...rest } = await oneNode();
+  return { ...rest, a, b: start(rest.shared, "b") };
 }
 
 const broken = new SandboxError("boot_failed", { message: "the instance does not boot" });
 
 describe("a sandbox whose lease was lost", () => {
   it("can run on this node again once its instance is destroyed", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     await node.checkpoints.create(owner, id, {});
     expect(node.deadlines.get(id)).toBeGreaterThan(0);
     shared.fault = () => ({ fail: "before" });
@@ -28,10 +35,7 @@ describe("a sandbox whose lease was lost", () => {
 
 describe("a sandbox whose node has crashed", () => {
   it("is restored from its checkpoint on another node when the lease expires", async () => {
-    const shared = new ShakyStore();
-    await using a = start(shared, "a");
-    await using b = start(shared, "b");
-    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
+    const { shared, a, b, id } = await twoNodes();
     await a.checkpoints.create(owner, id, {});
     a.leases.dispose();
     const brought = b.locator.bring(owner, id, { takeover: false });
@@ -44,9 +48,7 @@ describe("a sandbox whose node has crashed", () => {
 
 describe("a failed restore", () => {
   it("does not crash the node if the prepared instance fails during the download", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     await node.checkpoints.pause(owner, id);
     node.provider.faults.bootFailure = broken;
     shared.fault = ({ key }) => (key.startsWith("checkpoints/") ? { delayMs: 1000 } : undefined);
@@ -58,9 +60,7 @@ describe("a failed restore", () => {
   });
 
   it("leaves no instance if the lease expires meanwhile", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     // The sandbox stops to be saved. By the time the save fails, this node has lost the lease.
     shared.fault = ({ key }) => ({ fail: "before", ...(!/^(locks|states)/.test(key) && { delayMs: 2 * LEASE_MS }) });
     const drained = node.handoffs?.drain(new AbortController().signal);
@@ -75,9 +75,7 @@ describe("a failed restore", () => {
 
 describe("a released sandbox", () => {
   it("leaves no instance if the store is unreachable, and can be restored when its lease expires", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     shared.fault = ({ key, operation }) =>
       key.startsWith("locks/") && operation === "put" ? { fail: "before" } : undefined;
     node.handoffs?.wanted(id);
@@ -92,10 +90,7 @@ describe("a released sandbox", () => {
   });
 
   it("keeps the changes that were made while it was paused", async () => {
-    const shared = new ShakyStore();
-    await using a = start(shared, "a");
-    await using b = start(shared, "b");
-    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
+    const { a, b, id } = await twoNodes();
     await a.checkpoints.pause(owner, id);
     await a.sandboxes.update(owner, id, { name: "renamed" });
     await a.handoffs?.drain(new AbortController().signal);
@@ -109,10 +104,7 @@ describe("a sandbox whose instance was lost in a restart of its node", () => {
     ["released", false],
     ["renamed and released", true],
   ])("reports the rollback on its next node, even if it is %s before its next use", async (_, isRenamed) => {
-    const shared = new ShakyStore();
-    await using a = start(shared, "a");
-    await using b = start(shared, "b");
-    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
+    const { a, b, id } = await twoNodes();
     await a.checkpoints.create(owner, id, {});
     await a.access.open(owner, id, { readOnly: false }).exec({ command: "echo acknowledged > file" });
     // The state after a reconciliation that finds no instance: the next use restores the checkpoint.
@@ -131,9 +123,7 @@ describe("a sandbox whose instance was lost in a restart of its node", () => {
 
 describe("a sandbox with a record but no lease on this node", () => {
   it("is located in the store when it is used", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { node, id } = await oneNode();
     await node.checkpoints.pause(owner, id);
     const record = node.records.get(id);
     await node.leaseOwnership?.release(id);
@@ -143,9 +133,7 @@ describe("a sandbox with a record but no lease on this node", () => {
   });
 
   it("can be destroyed after it failed, together with its checkpoints", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     await node.checkpoints.pause(owner, id);
     node.records.change(id, { state: "failed", endedAt: shared.clock.now() });
     await node.leaseOwnership?.release(id);
@@ -157,7 +145,7 @@ describe("a sandbox with a record but no lease on this node", () => {
 
   it("can be destroyed if it never had a lease", async () => {
     const shared = new ShakyStore();
-    await using node = start(shared, "a");
+    const node = start(shared, "a");
     shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
     const created = node.sandboxes.create(owner, { provider: "mock" });
     created.catch(() => {});
@@ -172,9 +160,7 @@ describe("a sandbox with a record but no lease on this node", () => {
 
 describe("a destroyed sandbox", () => {
   it("leaves no checkpoint in the store, not even one that a crash left unlisted", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     await node.checkpoints.create(owner, id, {});
     await shared.store.put(`checkpoints/${id}/${crypto.randomUUID()}.json`, new Uint8Array(1));
     await node.sandboxes.remove(owner, id);
@@ -183,7 +169,7 @@ describe("a destroyed sandbox", () => {
 
   it("leaves no lease if it never booted", async () => {
     const shared = new ShakyStore();
-    await using node = start(shared, "a");
+    const node = start(shared, "a");
     node.provider.faults.bootFailure = broken;
     await expect(node.sandboxes.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
     expect([...(await shared.keys("locks/")), ...(await shared.keys("states/"))]).toEqual([]);
@@ -192,9 +178,7 @@ describe("a destroyed sandbox", () => {
 
 describe("a rollback that fails after the sandbox has stopped", () => {
   it("leaves a sandbox whose next use restores its newest checkpoint", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { node, id } = await oneNode();
     await node.checkpoints.create(owner, id, {});
     node.provider.faults.restoreFailure = broken;
     await expect(node.checkpoints.rollback(owner, id, {})).rejects.toMatchObject({ reason: "boot_failed" });
@@ -208,9 +192,7 @@ describe("a rollback that fails after the sandbox has stopped", () => {
 
 describe("a fork that fails", () => {
   it("because the store is unreachable leaves neither an instance nor a record", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     node.provider.faults.restoreDelayMs = LEASE_MS / 2;
     shared.fault = ({ key }) => (key.startsWith("locks/") && !key.includes(id) ? { fail: "before" } : undefined);
     const forked = node.forks.fork(owner, id, { count: 2 });
@@ -226,9 +208,7 @@ describe("a fork that fails", () => {
 
 describe("a checkpoint's creation time", () => {
   it("is before the save, so that the checkpoint contains everything up to it", async () => {
-    const shared = new ShakyStore();
-    await using node = start(shared, "a");
-    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
+    const { shared, node, id } = await oneNode();
     node.provider.faults.checkpointDelayMs = 1000;
     const startedAt = shared.clock.now().getTime();
     const saving = node.checkpoints.create(owner, id, {});
@@ -241,10 +221,7 @@ describe("a checkpoint's creation time", () => {
 
 describe("a sandbox whose new node cannot store its record", () => {
   it("is released immediately, and can be claimed again later", async () => {
-    const shared = new ShakyStore();
-    await using a = start(shared, "a");
-    await using b = start(shared, "b");
-    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
+    const { a, b, id } = await twoNodes();
     await a.handoffs?.drain(new AbortController().signal);
     const { add } = b.records;
     b.records.add = () => {
@@ -263,16 +240,13 @@ describe("a sandbox whose new node cannot store its record", () => {
 
 describe("a sandbox that is released to a waiting node", () => {
   it("is refused to a third node with handoff_under_way", async () => {
-    const shared = new ShakyStore();
-    await using a = start(shared, "a");
-    await using b = start(shared, "b");
-    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
+    const { shared, a, b, id } = await twoNodes();
     const leaving = new AbortController();
     const waiting = b.leases.wait(id, { takeover: false, signal: leaving.signal });
     waiting.catch(() => {});
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
     await a.handoffs?.drain(new AbortController().signal);
-    await using c = start(shared, "c");
+    const c = start(shared, "c");
     await expect(c.locator.claim(owner, id, { purpose: "use", readOnly: true })).rejects.toMatchObject({
       reason: "handoff_under_way",
     });
@@ -284,7 +258,7 @@ describe("a sandbox that is released to a waiting node", () => {
 describe("a node that starts while another waits for one of its sandboxes", () => {
   it("releases it only once it knows whether the sandbox runs here", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a", new MockProvider({ clock: shared.clock }));
+    const node = startUnreadyNode(shared, "a", new MockProvider({ clock: shared.clock }));
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     // Before the node adopts its instances, no sandbox seems to run.
     const entry = node.registry.instance(id);

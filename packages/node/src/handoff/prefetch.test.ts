@@ -4,14 +4,11 @@ import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
 
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
+
 const LARGE_BYTES = 70 * 1024 * 1024;
 const SAVE_MS = 2000;
-
-function start(shared: ShakyStore, name: string) {
-  const node = startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
-  node.handoffs?.open();
-  return node;
-}
 
 interface Faults {
   /** Reading chunks fails while the sandbox still runs. */
@@ -23,8 +20,8 @@ interface Faults {
 /** Hands off a large sandbox, and counts the chunks that are read while it runs and after it stopped. */
 async function handOff({ isUnreadable = false, isSilent = false }: Faults = {}) {
   const shared = new ShakyStore();
-  await using a = start(shared, "a");
-  await using b = start(shared, "b");
+  const a = start(shared, "a");
+  const b = start(shared, "b");
   const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   const content = randomBytes(LARGE_BYTES);
   await a.registry.instance(id).sandbox.writeFile("/large", content);

@@ -2,7 +2,7 @@ import { FencedStates, Leases } from "@sandpiper/core";
 import { FakeClock, MemoryStore } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
+import { sandboxRecord } from "../testing/sandbox-record.ts";
 import { LeaseOwnership } from "./lease-ownership.ts";
 
 const clock = new FakeClock();
@@ -15,20 +15,14 @@ function startNode(store: MemoryStore, name: string) {
   const timing = { durationMs: 15_000, maxSkewMs: 0, checkpointBudgetMs: 1000 };
   const leases = new Leases({ ...timing, store, node, clock, nudge: async () => {}, onError });
   const states = new FencedStates({ store, clock, leases, onError });
-  const ownership = new LeaseOwnership({
-    leases,
-    states,
-    onDeadline: () => {},
-  });
+  const ownership = new LeaseOwnership({ leases, states, onDeadline: () => {} });
   ownership.onWanted((id) => wanted.push(id));
   return { leases, ownership, wanted };
 }
 
 async function begin({ ownership }: ReturnType<typeof startNode>) {
-  const id = crypto.randomUUID() as SandboxId;
-  const createdAt = clock.now();
-  const record = { id, tenant: "t", keyId: "k", createdAt, expiresAt: null, endedAt: null } as unknown as SandboxRecord;
-  return { id, epoch: await ownership.begin(record, async () => ({})) };
+  const record = sandboxRecord();
+  return { id: record.id, epoch: await ownership.begin(record, async () => ({})) };
 }
 
 describe("a sandbox with an attached client", () => {

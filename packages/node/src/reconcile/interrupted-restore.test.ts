@@ -1,42 +1,25 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { MockProvider } from "@sandpiper/providers";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { parseNodeConfig } from "../config/load-node-config.ts";
+import { describe, expect, it } from "vitest";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
-import { testDomain } from "../testing/test-domain.ts";
+import { mockNode } from "../testing/mock-node.ts";
 import { NodeReconciler } from "./node-reconciler.ts";
-
-function startParts(home: string, provider: MockProvider) {
-  const onError = () => {};
-  return testDomain(parseNodeConfig({ home }), { providers: [provider], onError });
-}
 
 /** Ends a node while it restores a sandbox, starts it again, and uses the sandbox. */
 async function interruptRestore(change: Partial<SandboxRecord> = {}) {
-  const home = mkdtempSync(join(tmpdir(), "sandpiper-interrupted-"));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  const before = startParts(home, new MockProvider());
-  const { key } = before.keys.create({ name: "test" });
-  const owner = before.authenticator.authenticate(key);
+  const before = mockNode({ provider: new MockProvider() });
+  const { owner } = before;
   const { id } = await before.sandboxes.create(owner, { provider: "mock" });
-  await before.access.open(owner, id, { readOnly: false }).exec({ command: "echo saved > file" });
+  await before.open(id).exec({ command: "echo saved > file" });
   await before.checkpoints.create(owner, id, {});
   before.records.change(id, { state: "restoring", ...change });
-  const provider = (before.providers.byName.get("mock") as MockProvider).die();
-  before.database[Symbol.dispose]();
+  const provider = before.die();
 
-  const parts = startParts(home, provider);
-  onTestFinished(async () => {
-    await parts.prepared[Symbol.asyncDispose]();
-    parts.database[Symbol.dispose]();
-  });
-  const reconciled = await new NodeReconciler(parts).reconcile();
+  const node = mockNode({ home: before.home, provider });
+  const reconciled = await new NodeReconciler(node).reconcile();
   const instances = provider.size;
-  await parts.locator.claim(owner, id, { purpose: "use", readOnly: true });
-  const { stdout } = await parts.access.open(owner, id, { readOnly: false }).exec({ command: "cat file" });
-  const { rolledBackTo } = parts.sandboxes.get(owner, id);
+  await node.locator.claim(owner, id, { purpose: "use", readOnly: true });
+  const { stdout } = await node.open(id).exec({ command: "cat file" });
+  const { rolledBackTo } = node.sandboxes.get(owner, id);
   return { id, reconciled, instances, stdout, rolledBackTo };
 }
 

@@ -1,29 +1,15 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { containerNode } from "../testing/container-node.ts";
-import { ScratchHome } from "../testing/scratch-home.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { mockNode } from "../testing/mock-node.ts";
 import { NodeReconciler } from "./node-reconciler.ts";
 import { untilReconciled } from "./until-reconciled.ts";
 
-let undo = new AsyncDisposableStack();
-afterEach(async () => {
-  await undo.disposeAsync();
-  undo = new AsyncDisposableStack();
-});
-
-function containerMock() {
-  return new MockProvider({ containers: new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" }) });
-}
-
-function setUp({ home = undo.use(new ScratchHome()).path, provider = containerMock() } = {}) {
-  const node = undo.use(containerNode({ home, provider }));
-  const die = () => {
-    node.abandon();
-    return provider.die();
-  };
-  return { ...node, home, provider, engine: provider.containers as MockContainers, die };
+function setUp(options: { provider?: MockProvider; home?: string } = {}) {
+  const containers = new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" });
+  const node = mockNode({ provider: new MockProvider({ containers }), ...options });
+  return { ...node, engine: node.provider.containers as MockContainers };
 }
 
 const mock = { provider: "mock" } as const;
@@ -31,8 +17,8 @@ const mock = { provider: "mock" } as const;
 describe("a restarted node with containers", () => {
   it("rebuilds containers whose image has changed", async () => {
     const first = setUp();
-    const outdated = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
-    const current = await first.sandboxes.create(first.owner, { ...mock, image: "base:2" });
+    const outdated = await first.create({ image: "base:1" });
+    const current = await first.create({ image: "base:2" });
     first.engine.images.set("base:1", "sha256:new");
     const second = setUp({ home: first.home, provider: first.die() });
     const result = await new NodeReconciler(second).reconcile();
@@ -43,14 +29,12 @@ describe("a restarted node with containers", () => {
       [outdated.id, 1],
       [current.id, 2],
     ]);
-    expect(
-      (await second.access.open(second.owner, outdated.id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout,
-    ).toBe("on\n");
+    expect((await second.open(outdated.id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
   });
 
   it("keeps a container running that it cannot rebuild, and reports the failure", async () => {
     const first = setUp();
-    const { id } = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
+    const { id } = await first.create({ image: "base:1" });
     first.engine.images.delete("base:1");
     const second = setUp({ home: first.home, provider: first.die() });
     const { adopted, rebuilt, failed } = await new NodeReconciler(second).reconcile();
@@ -59,13 +43,13 @@ describe("a restarted node with containers", () => {
       rebuilt: [],
       failed: [{ id, error: { reason: "image_not_found" } }],
     });
-    expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
+    expect(second.get(id).state).toBe("ready");
   });
 
   it("keeps the volumes of lost and unknown sandboxes, but not those of warm instances", async () => {
     const first = setUp();
-    const { id: lost } = await first.sandboxes.create(first.owner, { ...mock });
-    const { id: unknown } = await first.sandboxes.create(first.owner, { ...mock });
+    const { id: lost } = await first.create();
+    const { id: unknown } = await first.create();
     first.pool.set({ ...mock, target: 1 });
     await first.clock.advance(1000);
     expect(first.engine.volumes.size).toBe(3);
@@ -83,7 +67,7 @@ describe("a restarted node with containers", () => {
 
   it("marks no sandbox as lost while the engine does not respond, and adopts it once it does", async () => {
     const first = setUp();
-    const { id } = await first.sandboxes.create(first.owner, { ...mock });
+    const { id } = await first.create();
     const provider = first.die();
     const unreachable = new SandboxError("engine_unreachable", { message: "no engine" });
     provider.faults.listFailure = unreachable;
@@ -93,12 +77,12 @@ describe("a restarted node with containers", () => {
       unreachable: [{ provider: "mock", error: unreachable }],
       lost: [],
     });
-    expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
-    expect(() => second.access.open(second.owner, id, { readOnly: false })).toThrow("cannot be reached yet");
+    expect(second.get(id).state).toBe("ready");
+    expect(() => second.open(id)).toThrow("cannot be reached yet");
 
     const reports: number[] = [];
     const tell = ({ adopted }: { adopted: readonly unknown[] }) => void reports.push(adopted.length);
-    undo.defer(
+    onTestFinished(
       untilReconciled(reconciler, { clock: second.clock, tell, onError: (error) => second.errors.push(error) }),
     );
     await second.clock.advance(6000);
@@ -107,9 +91,7 @@ describe("a restarted node with containers", () => {
     await second.clock.advance(6000);
     await settle();
     expect([reports, second.errors, reconciler.pending]).toEqual([[1], [], 0]);
-    expect(
-      (await second.access.open(second.owner, id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout,
-    ).toBe("on\n");
+    expect((await second.open(id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
     expect(await rejection(second.rebuilds.rebuild(second.owner, crypto.randomUUID()))).toMatchObject({
       code: "not_found",
     });

@@ -1,7 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
-import { instanceKey } from "../sandboxes/instance-key.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
@@ -28,8 +27,8 @@ export async function resumeLeases(options: ResumeLeasesOptions): Promise<readon
     try {
       if (epoch === null) {
         // A sandbox from before the node joined the cluster has no lease yet.
-        const requirements = () => providers.checkpointRequirements(instanceKey(record));
-        registry.change(id, { epoch: await ownership.begin(record, requirements) });
+        const begun = ownership.begin(record, () => providers.checkpointRequirements(record));
+        registry.change(id, { epoch: await begun });
       } else if (!(await ownership.resume(id, epoch))) {
         await providers.byName.get(provider)?.remove(id);
         registry.drop(id);

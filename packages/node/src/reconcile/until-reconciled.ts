@@ -1,4 +1,5 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
+import { repeat } from "../cluster/repeat.ts";
 import type { NodeReconciler, NodeReconciliation } from "./node-reconciler.ts";
 
 /** How often to retry a provider that did not respond. */
@@ -16,9 +17,7 @@ export function untilReconciled(
   reconciler: NodeReconciler,
   { clock, tell, onError }: UntilReconciledOptions,
 ): () => void {
-  let stop = () => {};
-  let isStopped = false;
-  const retry = async () => {
+  const stop = repeat(clock, RETRY_MS, async () => {
     const { pending } = reconciler;
     try {
       const reconciliation = await reconciler.reconcile();
@@ -26,14 +25,8 @@ export function untilReconciled(
     } catch (thrown) {
       onError(SandboxError.from(thrown));
     }
-    if (!isStopped) next();
-  };
-  const next = () => {
-    if (reconciler.pending > 0) stop = clock.schedule(RETRY_MS, retry);
-  };
-  next();
-  return () => {
-    isStopped = true;
-    stop();
-  };
+    if (reconciler.pending === 0) stop();
+  });
+  if (reconciler.pending === 0) stop();
+  return stop;
 }

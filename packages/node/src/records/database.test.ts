@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { SandboxError } from "@sandpiper/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { openDatabase } from "./database.ts";
 import { migrations } from "./migrations.ts";
@@ -25,8 +25,6 @@ let home: ScratchHome;
 beforeEach(() => {
   home = new ScratchHome();
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 describe("the database", () => {
   it("and all its files are accessible to their owner only", () => {

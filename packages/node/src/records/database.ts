@@ -5,12 +5,8 @@ import { corruptError, openError, tooNewError } from "./database-error.ts";
 import { lockHome } from "./home-lock.ts";
 import { migrations as allMigrations } from "./migrations.ts";
 
-export interface OpenDatabaseOptions {
-  /** How long a statement waits while another program, such as the sqlite3 shell, locks the file. */
-  readonly busyTimeoutMs?: number | undefined;
-  readonly migrations?: readonly string[] | undefined;
-}
-
+/** How long a statement waits while another program, such as the sqlite3 shell, locks the file. */
+const BUSY_TIMEOUT_MS = 5000;
 /** Four times SQLite's default: each WAL checkpoint waits for the disk. */
 const CHECKPOINT_PAGES = 4000;
 
@@ -53,8 +49,7 @@ export class NodeDatabase implements Disposable {
 }
 
 /** Opens or creates the database. Refuses a damaged or newer one without changing a byte of it. */
-export function openDatabase(path: string, options: OpenDatabaseOptions = {}): NodeDatabase {
-  const { busyTimeoutMs = 5000, migrations = allMigrations } = options;
+export function openDatabase(path: string, { migrations = allMigrations } = {}): NodeDatabase {
   let lock: Disposable | undefined;
   let sqlite: DatabaseSync | undefined;
   try {
@@ -63,7 +58,7 @@ export function openDatabase(path: string, options: OpenDatabaseOptions = {}): N
     if (existsSync(path)) checkDatabase(path, migrations.length);
     else createDatabase(path, migrations);
     chmodSync(path, 0o600);
-    sqlite = openSqlite(path, busyTimeoutMs);
+    sqlite = openSqlite(path);
     migrate(sqlite, migrations);
     return new NodeDatabase(sqlite, lock);
   } catch (thrown) {
@@ -93,7 +88,7 @@ function createDatabase(path: string, migrations: readonly string[]): void {
   const draft = `${path}.new`;
   for (const leftover of [draft, `${draft}-wal`, `${draft}-shm`, `${draft}-journal`]) rmSync(leftover, { force: true });
   closeSync(openSync(draft, "wx", 0o600));
-  const sqlite = openSqlite(draft, 0);
+  const sqlite = openSqlite(draft);
   try {
     migrate(sqlite, migrations);
   } finally {
@@ -105,8 +100,9 @@ function createDatabase(path: string, migrations: readonly string[]): void {
   renameSync(draft, path);
 }
 
-function openSqlite(path: string, busyTimeoutMs: number): DatabaseSync {
-  const sqlite = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true, defensive: true });
+function openSqlite(path: string): DatabaseSync {
+  const options = { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true, defensive: true };
+  const sqlite = new DatabaseSync(path, options);
   sqlite.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;

@@ -43,26 +43,25 @@ export interface SandboxRecord {
 }
 
 /** The fields that can change after creation. */
-export type SandboxChange = Partial<
-  Pick<
-    SandboxRecord,
-    | "state"
-    | "name"
-    | "labels"
-    | "metadata"
-    | "ttlMs"
-    | "expiresAt"
-    | "idleTimeoutMs"
-    | "idleExcept"
-    | "onExpiry"
-    | "failure"
-    | "checkpointPolicy"
-    | "rolledBackTo"
-    | "rollbacks"
-    | "epoch"
-    | "endedAt"
-  >
->;
+export const changeableFields = [
+  "state",
+  "name",
+  "labels",
+  "metadata",
+  "ttlMs",
+  "expiresAt",
+  "idleTimeoutMs",
+  "idleExcept",
+  "onExpiry",
+  "failure",
+  "checkpointPolicy",
+  "rolledBackTo",
+  "rollbacks",
+  "epoch",
+  "endedAt",
+] as const satisfies readonly (keyof SandboxRecord)[];
+
+export type SandboxChange = Partial<Pick<SandboxRecord, (typeof changeableFields)[number]>>;
 
 export interface SandboxFilter {
   /** Undefined for all tenants. */
@@ -81,39 +80,4 @@ export interface Usage {
   readonly sandboxes: number;
   readonly memoryMib: number;
   readonly vcpuCount: number;
-}
-
-export interface SandboxRecords {
-  /** Throws `already_exists` if a record has this id. */
-  add(record: SandboxRecord): void;
-  /** Returns the changed record. Throws `not_found`. */
-  change(id: SandboxId, change: SandboxChange): SandboxRecord;
-  /** For a sandbox that another node owns now. */
-  remove(id: SandboxId): void;
-  /** With `tenant`, finds only a sandbox of that tenant. */
-  get(id: SandboxId, options?: { readonly tenant?: string | undefined }): SandboxRecord | undefined;
-  /** Newest first. Without a state, lists all sandboxes that are not destroyed. */
-  list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null };
-  /** All sandboxes that are neither destroyed nor failed. */
-  live(): readonly SandboxRecord[];
-  /** What the live sandboxes of a key use of its quota. */
-  usage(keyId: string): Usage;
-  /** Deletes the records of sandboxes that ended before this instant, and returns their number. */
-  prune(endedBefore: Date): number;
-}
-
-export interface IdempotentRequest {
-  readonly tenant: string;
-  readonly key: string;
-  /** Equal for equal requests. */
-  readonly fingerprint: string;
-}
-
-/** Remembers which request created which sandbox. */
-export interface IdempotencyRecords {
-  /** Throws `conflict` (reason `idempotency_key_reused`) if the key was used with another fingerprint. */
-  find(request: IdempotentRequest): SandboxId | undefined;
-  add(request: IdempotentRequest, id: SandboxId): void;
-  /** For a request that failed, so that a retry runs again. */
-  remove(request: IdempotentRequest): void;
 }

@@ -1,103 +1,40 @@
+import type { SQLInputValue } from "node:sqlite";
 import type { SandboxRecord } from "./sandbox-record.ts";
 
-/** A table row: nested values are JSON, instants are milliseconds. */
-export type SandboxRow = Record<keyof SandboxRecord, string | number | null>;
-
-export const sandboxColumns = [
-  "id",
-  "tenant",
-  "keyId",
-  "state",
-  "provider",
-  "name",
+const instants: readonly string[] = ["expiresAt", "createdAt", "endedAt"] satisfies (keyof SandboxRecord)[];
+const nested: readonly string[] = [
   "labels",
   "metadata",
   "env",
-  "image",
   "container",
-  "memoryMib",
-  "vcpuCount",
-  "diskMib",
-  "maxProcesses",
-  "language",
-  "cwd",
-  "user",
-  "timeoutMs",
-  "ttlMs",
-  "expiresAt",
-  "idleTimeoutMs",
   "idleExcept",
-  "onExpiry",
   "failure",
-  "fidelity",
   "checkpointPolicy",
   "rolledBackTo",
-  "rollbacks",
-  "epoch",
-  "createdAt",
-  "endedAt",
-] as const satisfies readonly (keyof SandboxRecord)[];
+] satisfies (keyof SandboxRecord)[];
 
-export function rowFromRecord(record: SandboxRecord): SandboxRow {
-  return {
-    ...record,
-    labels: JSON.stringify(record.labels),
-    metadata: JSON.stringify(record.metadata),
-    env: JSON.stringify(record.env),
-    container: record.container && JSON.stringify(record.container),
-    idleExcept: JSON.stringify(record.idleExcept),
-    failure: record.failure && JSON.stringify(record.failure),
-    checkpointPolicy: record.checkpointPolicy && JSON.stringify(record.checkpointPolicy),
-    rolledBackTo: record.rolledBackTo && JSON.stringify(record.rolledBackTo),
-    createdAt: record.createdAt.getTime(),
-    expiresAt: record.expiresAt?.getTime() ?? null,
-    endedAt: record.endedAt?.getTime() ?? null,
-  };
+/** The given columns of a table row: nested values are JSON, instants are milliseconds. */
+export function rowFromRecord(
+  record: SandboxRecord,
+  columns: readonly (keyof SandboxRecord)[],
+): Record<string, SQLInputValue> {
+  return Object.fromEntries(columns.map((name) => [name, stored(name, record[name])]));
 }
 
 /** Does not validate: the table holds only rows from `rowFromRecord`. */
-export function recordFromRow(row: Record<string, unknown>): SandboxRecord {
-  const fields = row as Record<keyof SandboxRecord, never>;
-  return {
-    id: fields.id,
-    tenant: fields.tenant,
-    keyId: fields.keyId,
-    state: fields.state,
-    provider: fields.provider,
-    name: fields.name,
-    labels: JSON.parse(fields.labels),
-    metadata: JSON.parse(fields.metadata),
-    env: JSON.parse(fields.env),
-    image: fields.image,
-    container: parsed(fields.container),
-    memoryMib: fields.memoryMib,
-    vcpuCount: fields.vcpuCount,
-    diskMib: fields.diskMib,
-    maxProcesses: fields.maxProcesses,
-    language: fields.language,
-    cwd: fields.cwd,
-    user: fields.user,
-    timeoutMs: fields.timeoutMs,
-    ttlMs: fields.ttlMs,
-    expiresAt: instant(fields.expiresAt),
-    idleTimeoutMs: fields.idleTimeoutMs,
-    idleExcept: JSON.parse(fields.idleExcept),
-    onExpiry: fields.onExpiry,
-    failure: parsed(fields.failure),
-    fidelity: fields.fidelity,
-    checkpointPolicy: parsed(fields.checkpointPolicy),
-    rolledBackTo: parsed(fields.rolledBackTo),
-    rollbacks: fields.rollbacks,
-    epoch: fields.epoch,
-    createdAt: new Date(fields.createdAt),
-    endedAt: instant(fields.endedAt),
-  };
+export function recordFromRow({ sequence: _, ...row }: Record<string, unknown>): SandboxRecord {
+  const fields = Object.entries(row).map(([name, value]) => [name, parsed(name, value)]);
+  return Object.fromEntries(fields) as SandboxRecord;
 }
 
-function parsed<T>(json: string | null): T | null {
-  return json === null ? null : (JSON.parse(json) as T);
+function stored(name: string, value: unknown): SQLInputValue {
+  if (value === null) return null;
+  if (instants.includes(name)) return (value as Date).getTime();
+  return nested.includes(name) ? JSON.stringify(value) : (value as SQLInputValue);
 }
 
-function instant(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
+function parsed(name: string, value: unknown): unknown {
+  if (value === null) return null;
+  if (instants.includes(name)) return new Date(value as number);
+  return nested.includes(name) ? JSON.parse(value as string) : value;
 }

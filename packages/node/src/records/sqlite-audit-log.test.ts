@@ -1,6 +1,6 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { auditListSchema, createSandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { SqliteAuditLog } from "./sqlite-audit-log.ts";
 
@@ -10,8 +10,6 @@ const clock = new FakeClock();
 beforeEach(() => {
   home = new ScratchHome();
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 const entry = {
   actor: "0a1b2c3d",

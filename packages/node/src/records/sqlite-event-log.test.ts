@@ -20,10 +20,7 @@ beforeEach(() => {
   stop = new AbortController();
 });
 
-afterEach(() => {
-  stop.abort();
-  home[Symbol.dispose]();
-});
+afterEach(() => stop.abort());
 
 const sandboxId = createSandboxId();
 

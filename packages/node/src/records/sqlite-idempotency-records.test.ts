@@ -1,6 +1,6 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { SqliteIdempotencyRecords } from "./sqlite-idempotency-records.ts";
 
@@ -13,8 +13,6 @@ beforeEach(() => {
   clock = new FakeClock();
   records = new SqliteIdempotencyRecords(home.database, { clock });
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 const request = { tenant: "a", key: "k", fingerprint: "f" };
 

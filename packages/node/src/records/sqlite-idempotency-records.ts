@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "@sandpiper/core";
 import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
-import type { IdempotencyRecords, IdempotentRequest } from "./sandbox-record.ts";
 
 /** Longer than clients retry a request. */
 const KEY_LIFE_MS = 24 * 3_600_000;
@@ -11,7 +10,15 @@ const FIND = `SELECT fingerprint, sandboxId FROM idempotencyKeys
 const ADD = `INSERT OR REPLACE INTO idempotencyKeys (tenant, key, fingerprint, sandboxId, usedAt)
   VALUES (:tenant, :key, :fingerprint, :sandboxId, :usedAt)`;
 
-export class SqliteIdempotencyRecords implements IdempotencyRecords {
+export interface IdempotentRequest {
+  readonly tenant: string;
+  readonly key: string;
+  /** Equal for equal requests. */
+  readonly fingerprint: string;
+}
+
+/** Remembers which request created which sandbox. */
+export class SqliteIdempotencyRecords {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
 
@@ -20,6 +27,7 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
     this.#clock = clock;
   }
 
+  /** Throws `conflict` (reason `idempotency_key_reused`) if the key was used with another fingerprint. */
   find({ tenant, key, fingerprint }: IdempotentRequest): SandboxId | undefined {
     const oldest = this.#clock.now().getTime() - KEY_LIFE_MS;
     const first = this.#database.prepare(FIND).get({ tenant, key, oldest });
@@ -28,6 +36,7 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
     throw idempotencyKeyReused(key);
   }
 
+  /** For a request that failed, so that a retry runs again. */
   remove({ tenant, key }: IdempotentRequest): void {
     this.#database.prepare("DELETE FROM idempotencyKeys WHERE tenant = :tenant AND key = :key").run({ tenant, key });
   }

@@ -35,10 +35,7 @@ export class SqliteKeyRecords {
 function keyFromRow(row: Record<string, unknown>): KeyRecord {
   const fields = row as Record<keyof KeyRecord, never>;
   return {
-    id: fields.id,
-    hash: fields.hash,
-    name: fields.name,
-    tenant: fields.tenant,
+    ...fields,
     scopes: JSON.parse(fields.scopes),
     quota: JSON.parse(fields.quota),
     createdAt: new Date(fields.createdAt),

@@ -2,33 +2,18 @@ import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
 import { noSuchSandbox } from "./no-such-sandbox.ts";
 import { encodeCursor, parseCursor } from "./page-cursor.ts";
-import type { SandboxChange, SandboxFilter, SandboxRecord, SandboxRecords, Usage } from "./sandbox-record.ts";
-import { recordFromRow, rowFromRecord, sandboxColumns } from "./sandbox-row.ts";
+import {
+  changeableFields,
+  type SandboxChange,
+  type SandboxFilter,
+  type SandboxRecord,
+  type Usage,
+} from "./sandbox-record.ts";
+import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
 
-const changeable = [
-  "state",
-  "name",
-  "labels",
-  "metadata",
-  "ttlMs",
-  "expiresAt",
-  "idleTimeoutMs",
-  "idleExcept",
-  "onExpiry",
-  "failure",
-  "checkpointPolicy",
-  "rolledBackTo",
-  "rollbacks",
-  "epoch",
-  "endedAt",
-] as const satisfies readonly (keyof SandboxChange)[];
-
-const COLUMNS = sandboxColumns.join(", ");
 const LIVE = "state NOT IN ('destroyed', 'failed')";
 
-const INSERT = `INSERT INTO sandboxes (${COLUMNS}) VALUES (${sandboxColumns.map((name) => `:${name}`).join(", ")})
-  ON CONFLICT (id) DO NOTHING`;
-const UPDATE = `UPDATE sandboxes SET ${changeable.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
+const UPDATE = `UPDATE sandboxes SET ${changeableFields.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
 
 /** Matches if no wanted label is missing; a wanted value of null matches any value. */
 const HAS_LABELS = `NOT EXISTS (
@@ -40,67 +25,80 @@ const HAS_LABELS = `NOT EXISTS (
 const AFTER_CURSOR =
   "(createdAt, sequence) < (:createdAtMs, coalesce((SELECT sequence FROM sandboxes WHERE id = :lastId), 0))";
 
-export class SqliteSandboxRecords implements SandboxRecords {
+export class SqliteSandboxRecords {
   readonly #database: NodeDatabase;
+  /** One for each field of a record. */
+  readonly #columns: readonly (keyof SandboxRecord)[];
 
   constructor(database: NodeDatabase) {
     this.#database = database;
+    const names = database
+      .prepare("PRAGMA table_info(sandboxes)")
+      .all()
+      .map(({ name }) => name);
+    this.#columns = names.filter((name) => name !== "sequence") as (keyof SandboxRecord)[];
   }
 
+  /** Throws `already_exists` if a record has this id. */
   add(record: SandboxRecord): void {
-    const { changes } = this.#database.prepare(INSERT).run(rowFromRecord(record));
+    const values = this.#columns.map((name) => `:${name}`).join(", ");
+    const sql = `INSERT INTO sandboxes (${this.#columns.join(", ")}) VALUES (${values}) ON CONFLICT (id) DO NOTHING`;
+    const { changes } = this.#database.prepare(sql).run(rowFromRecord(record, this.#columns));
     if (changes === 1) return;
     throw new SandboxError("sandbox_exists", {
       message: `cannot create sandbox ${record.id}: a sandbox with this id already exists`,
     });
   }
 
+  /** Returns the changed record. Throws `not_found`. */
   change(id: SandboxId, change: SandboxChange): SandboxRecord {
     return this.#database.transaction(() => {
       const before = this.get(id);
       if (before === undefined) throw noSuchSandbox(id);
       const after = { ...before, ...change };
-      const row = rowFromRecord(after);
-      this.#database.prepare(UPDATE).run({
-        id,
-        ...Object.fromEntries(changeable.map((name) => [name, row[name]])),
-      });
+      this.#database.prepare(UPDATE).run({ id, ...rowFromRecord(after, changeableFields) });
       return after;
     });
   }
 
+  /** For a sandbox that another node owns now. */
   remove(id: SandboxId): void {
     this.#database.prepare("DELETE FROM sandboxes WHERE id = :id").run({ id });
   }
 
+  /** With `tenant`, finds only a sandbox of that tenant. */
   get(id: SandboxId, { tenant }: { readonly tenant?: string | undefined } = {}): SandboxRecord | undefined {
     const condition = tenant === undefined ? {} : { tenant };
-    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE id = :id${tenant === undefined ? "" : " AND tenant = :tenant"}`;
+    const sql = `SELECT * FROM sandboxes WHERE id = :id${tenant === undefined ? "" : " AND tenant = :tenant"}`;
     const row = this.#database.prepare(sql).get({ id, ...condition });
     return row && recordFromRow(row);
   }
 
+  /** Newest first. Without a state, lists all sandboxes that are not destroyed. */
   list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null } {
     const { condition, values } = conditionOf(filter);
     const rows = this.#database
-      .prepare(`SELECT ${COLUMNS} FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
+      .prepare(`SELECT * FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
       .all({ ...values, rows: filter.limit + 1 });
     const items = rows.slice(0, filter.limit).map(recordFromRow);
     const last = rows.length > filter.limit ? items.at(-1) : undefined;
     return { items, nextCursor: last ? encodeCursor({ createdAtMs: last.createdAt.getTime(), id: last.id }) : null };
   }
 
+  /** All sandboxes that are neither destroyed nor failed. */
   live(): readonly SandboxRecord[] {
-    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE state <> 'destroyed' AND ${LIVE} ORDER BY createdAt, sequence`;
+    const sql = `SELECT * FROM sandboxes WHERE state <> 'destroyed' AND ${LIVE} ORDER BY createdAt, sequence`;
     return this.#database.prepare(sql).all().map(recordFromRow);
   }
 
+  /** What the live sandboxes of a key use of its quota. */
   usage(keyId: string): Usage {
     const sql = `SELECT count(*) AS sandboxes, coalesce(sum(memoryMib), 0) AS memoryMib,
       coalesce(sum(vcpuCount), 0) AS vcpuCount FROM sandboxes WHERE keyId = :keyId AND ${LIVE}`;
     return { ...(this.#database.prepare(sql).get({ keyId }) as unknown as Usage) };
   }
 
+  /** Deletes the records of sandboxes that ended before this instant, and returns their number. */
   prune(endedBefore: Date): number {
     const sql = "DELETE FROM sandboxes WHERE endedAt < :endedBefore AND state IN ('destroyed', 'failed')";
     return Number(this.#database.prepare(sql).run({ endedBefore: endedBefore.getTime() }).changes);

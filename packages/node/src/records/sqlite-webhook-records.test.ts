@@ -1,6 +1,6 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { createdWebhookSchema, webhookListSchema } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { SqliteWebhookRecords, webhookResource } from "./sqlite-webhook-records.ts";
 
@@ -12,8 +12,6 @@ beforeEach(() => {
   home = new ScratchHome();
   webhooks = new SqliteWebhookRecords(home.database, { clock });
 });
-
-afterEach(() => home[Symbol.dispose]());
 
 describe("webhook records", () => {
   it("are read as they were written, with their secret, also after a restart", () => {

@@ -1,4 +1,4 @@
-import { randomBytes as cryptoRandomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "@sandpiper/core";
 import { type CreateWebhookBody, SandboxError, type WebhookResource } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
@@ -14,31 +14,24 @@ export interface WebhookRecord extends WebhookResource {
   readonly secret: string;
 }
 
-export interface WebhookRecordsOptions {
-  readonly clock?: Clock | undefined;
-  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
-}
-
 export class SqliteWebhookRecords {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
-  readonly #randomBytes: (size: number) => Uint8Array;
 
-  constructor(database: NodeDatabase, options: WebhookRecordsOptions = {}) {
+  constructor(database: NodeDatabase, { clock = systemClock }: { readonly clock?: Clock | undefined } = {}) {
     this.#database = database;
-    this.#clock = options.clock ?? systemClock;
-    this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
+    this.#clock = clock;
   }
 
   /** The webhook receives the events after `lastEventId`. */
   add(body: CreateWebhookBody, { lastEventId }: { readonly lastEventId: number }): WebhookRecord {
     const record: WebhookRecord = {
-      id: `whk_${Buffer.from(this.#randomBytes(ID_BYTES)).toString("hex")}`,
+      id: `whk_${randomBytes(ID_BYTES).toString("hex")}`,
       url: body.url,
       kinds: body.kinds ?? null,
       createdAt: this.#clock.now().toISOString(),
       lastEventId,
-      secret: `whs_${Buffer.from(this.#randomBytes(SECRET_BYTES)).toString("base64url")}`,
+      secret: `whs_${randomBytes(SECRET_BYTES).toString("base64url")}`,
     };
     this.#database.prepare(ADD).run({
       ...record,
@@ -80,11 +73,8 @@ export function webhookResource({ id, url, kinds, createdAt, lastEventId }: Webh
 function webhookFromRow(row: Record<string, unknown>): WebhookRecord {
   const fields = row as Record<keyof WebhookRecord, never>;
   return {
-    id: fields.id,
-    url: fields.url,
-    kinds: fields.kinds === null ? null : JSON.parse(fields.kinds),
+    ...fields,
+    kinds: fields.kinds && JSON.parse(fields.kinds),
     createdAt: new Date(fields.createdAt).toISOString(),
-    lastEventId: fields.lastEventId,
-    secret: fields.secret,
   };
 }

@@ -1,11 +1,15 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { IdempotencyRecords, IdempotentRequest, SandboxRecord } from "../records/sandbox-record.ts";
-import { idempotencyKeyReused } from "../records/sqlite-idempotency-records.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import {
+  type IdempotentRequest,
+  idempotencyKeyReused,
+  type SqliteIdempotencyRecords,
+} from "../records/sqlite-idempotency-records.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface CreateOnceOptions {
-  readonly idempotency: IdempotencyRecords;
+  readonly idempotency: SqliteIdempotencyRecords;
   readonly registry: Pick<SandboxRegistry, "record">;
 }
 

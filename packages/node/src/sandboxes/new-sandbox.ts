@@ -1,18 +1,12 @@
 import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
 import type { CreateSandboxBody } from "@sandpiper/protocol";
+import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** The settings of a sandbox whose caller gives none. */
-export interface SandboxDefaults {
+export interface SandboxDefaults extends Readonly<NodeConfig["defaults"]> {
   readonly provider: SandboxRecord["provider"];
   readonly containerImage: string;
-  readonly memoryMib?: number | undefined;
-  readonly vcpuCount?: number | undefined;
-  readonly diskMib?: number | undefined;
-  readonly maxProcesses?: number | undefined;
-  readonly ttlMs?: number | null | undefined;
-  readonly idleTimeoutMs?: number | null | undefined;
-  readonly timeoutMs?: number | null | undefined;
 }
 
 /** The complete, validated settings of a sandbox to create. */
@@ -62,9 +56,9 @@ export function newSandbox(
     language: body.language ?? null,
     cwd: body.cwd ?? null,
     user: body.user ?? null,
-    timeoutMs: body.timeoutMs ?? defaults.timeoutMs ?? null,
-    ttlMs: body.ttlMs === undefined ? (defaults.ttlMs ?? null) : body.ttlMs,
-    idleTimeoutMs: body.idleTimeoutMs === undefined ? (defaults.idleTimeoutMs ?? null) : body.idleTimeoutMs,
+    timeoutMs: body.timeoutMs ?? defaults.timeoutMs,
+    ttlMs: body.ttlMs === undefined ? defaults.ttlMs : body.ttlMs,
+    idleTimeoutMs: body.idleTimeoutMs === undefined ? defaults.idleTimeoutMs : body.idleTimeoutMs,
     idleExcept: body.idleExcept ?? [],
     onExpiry: body.onExpiry ?? "destroy",
     fidelity: provider.capabilities.checkpoint,

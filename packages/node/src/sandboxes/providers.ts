@@ -1,6 +1,4 @@
-import { join } from "node:path";
 import {
-  type CheckpointRequirements,
   type DestroyOptions,
   type PreparedSandbox,
   type Provider,
@@ -33,12 +31,9 @@ export const WARM_LABEL = "warm";
 /** The node's providers, each with the manager of its sandboxes. */
 export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
-  readonly #options: ProvidersOptions;
   readonly #managers: ReadonlyMap<string, SandboxManager>;
 
-  constructor(options: ProvidersOptions) {
-    const { providers, imagesDir, onError } = options;
-    this.#options = options;
+  constructor({ providers, imagesDir, onError }: ProvidersOptions) {
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
     // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
@@ -68,7 +63,7 @@ export class Providers {
     try {
       const provider = this.require(key.provider);
       await provider.containers?.pull(key.image, { policy, signal });
-      await provider.provide?.(this.#rootfsOf(key), { signal });
+      await provider.provide?.(this.manager(key.provider).imagePath(key.image), { signal });
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown, signal.aborted ? "canceled" : "unexpected"), key);
     }
@@ -103,13 +98,9 @@ export class Providers {
   }
 
   /** What a node must have in common with this one to restore its checkpoints. */
-  async checkpointRequirements(key: InstanceKey): Promise<CheckpointRequirements> {
-    return (await this.byName.get(key.provider)?.checkpointRequirements(this.#rootfsOf(key))) ?? {};
-  }
-
-  #rootfsOf({ image }: InstanceKey): string {
-    const { imagesDir } = this.#options;
-    return image === "host" || imagesDir === undefined ? image : join(imagesDir, image);
+  async checkpointRequirements({ provider, image }: Pick<InstanceKey, "provider" | "image">) {
+    if (!this.byName.has(provider)) return {};
+    return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image));
   }
 
   #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {

@@ -9,11 +9,12 @@ import {
 } from "@sandpiper/core";
 import type { EventKind, SandboxId } from "@sandpiper/protocol";
 import type { EventLog, NewEvent } from "../records/event-log.ts";
-import type { SandboxChange, SandboxFilter, SandboxRecord, SandboxRecords, Usage } from "../records/sandbox-record.ts";
+import type { SandboxChange, SandboxFilter, SandboxRecord, Usage } from "../records/sandbox-record.ts";
+import type { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import { type ActivityWatch, LiveSandbox } from "./live-sandbox.ts";
 
 export interface SandboxRegistryOptions {
-  readonly records: SandboxRecords;
+  readonly records: SqliteSandboxRecords;
   readonly events: EventLog;
   readonly clock: Clock;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
@@ -97,7 +98,7 @@ export class SandboxRegistry {
     return this.#options.records.live();
   }
 
-  list(filter: SandboxFilter): ReturnType<SandboxRecords["list"]> {
+  list(filter: SandboxFilter): ReturnType<SqliteSandboxRecords["list"]> {
     return this.#options.records.list(filter);
   }
 

@@ -3,15 +3,7 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 export function sandboxResource(
   record: SandboxRecord,
-  {
-    token,
-    node,
-    addresses,
-  }: {
-    readonly token: string | null;
-    readonly node: string | null;
-    readonly addresses: Readonly<Record<string, string>>;
-  },
+  { token, node, addresses }: Pick<SandboxResource, "token" | "node" | "addresses">,
 ): SandboxResource {
   return {
     id: record.id,

@@ -1,79 +1,39 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
-import { FakeClock, rejection, settle } from "@sandpiper/core/testing";
-import { type CreateKeyBody, sandboxResourceSchema } from "@sandpiper/protocol";
+import { rejection, settle } from "@sandpiper/core/testing";
+import { sandboxResourceSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { parseNodeConfig } from "../config/load-node-config.ts";
-import type { NodeConfigOptions } from "../config/node-config.ts";
+import { describe, expect, it } from "vitest";
 import { NodeReconciler } from "../reconcile/node-reconciler.ts";
-import { type TestDomain, testDomain } from "../testing/test-domain.ts";
+import { type MockNodeOptions, mockNode } from "../testing/mock-node.ts";
 
-const cleanUps: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) cleanUp();
-});
-
-function makeHome(): string {
-  const home = mkdtempSync(join(tmpdir(), "sandpiper-service-"));
-  cleanUps.push(() => rmSync(home, { recursive: true, force: true }));
-  return home;
-}
-
-interface SetUpOptions {
-  readonly config?: NodeConfigOptions;
-  readonly provider?: MockProvider;
-  readonly home?: string;
-}
-
-function setUp({ config = {}, provider = new MockProvider(), home = makeHome() }: SetUpOptions = {}) {
-  const clock = new FakeClock();
-  const errors: SandboxError[] = [];
-  const observed: string[] = [];
-  const parts = testDomain(parseNodeConfig({ ...config, home }), {
-    clock,
-    providers: [provider],
-    onError: (error) => errors.push(error),
-    observeExec: (name) => observed.push(name),
-  });
-  cleanUps.push(() => parts.database[Symbol.dispose]());
-  return { ...parts, clock, errors, observed, provider, home };
-}
-
-function principal(parts: Pick<TestDomain, "keys" | "authenticator">, body: Partial<CreateKeyBody> = {}) {
-  return parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
-}
-
+type SetUpOptions = Partial<MockNodeOptions<MockProvider>>;
+const setUp = (options: SetUpOptions = {}) => mockNode({ provider: new MockProvider(), ...options });
 const mock = { provider: "mock" } as const;
 
 describe("a sandbox of the node", () => {
   it("can be created, read, listed, changed and destroyed", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const created = await node.sandboxes.create(owner, { ...mock, name: "one", labels: { team: "a" } });
+    const created = await node.create({ name: "one", labels: { team: "a" } });
     expect(sandboxResourceSchema.parse(created)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
     const { id } = created;
-    expect(node.sandboxes.get(owner, id)).toEqual(created);
-    expect(node.sandboxes.list(owner, { label: ["team=a"] }).items).toEqual([created]);
-    expect(node.sandboxes.list(owner, { label: ["team=b"] }).items).toEqual([]);
-    const changed = await node.sandboxes.update(owner, id, { labels: { team: "b" }, ttlMs: 5000 });
+    expect(node.get(id)).toEqual(created);
+    expect(node.sandboxes.list(node.owner, { label: ["team=a"] }).items).toEqual([created]);
+    expect(node.sandboxes.list(node.owner, { label: ["team=b"] }).items).toEqual([]);
+    const changed = await node.sandboxes.update(node.owner, id, { labels: { team: "b" }, ttlMs: 5000 });
     expect(changed).toMatchObject({ labels: { team: "b" }, name: "one", ttlMs: 5000 });
-    const live = node.access.open(owner, id, { readOnly: false });
+    const live = node.open(id);
     expect((await live.exec({ argv: ["echo", "hi"] })).stdout).toBe("hi\n");
-    await node.sandboxes.remove(owner, id);
+    await node.sandboxes.remove(node.owner, id);
     expect(node.provider.size).toBe(0);
-    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
-    expect(() => node.access.open(owner, id, { readOnly: false })).toThrow("destroyed");
+    expect(node.get(id).state).toBe("destroyed");
+    expect(() => node.open(id)).toThrow("destroyed");
   });
 
   it("does not exist for another tenant, or for another sandbox's token", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id, token } = await node.sandboxes.create(owner, mock);
-    const second = await node.sandboxes.create(owner, mock);
-    const otherTenant = principal(node, { tenant: "other" });
+    const { id, token } = await node.create();
+    const second = await node.create();
+    const otherTenant = node.principal({ tenant: "other" });
     const otherSandbox = node.authenticator.authenticate(second.token ?? undefined);
     for (const caller of [otherTenant, otherSandbox]) {
       expect(() => node.sandboxes.get(caller, id)).toThrow("there is no sandbox");
@@ -87,71 +47,60 @@ describe("a sandbox of the node", () => {
 
   it("shows its token only to callers that may use it", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id, token } = await node.sandboxes.create(owner, mock);
-    const reader = principal(node, { scopes: ["read"] });
+    const { id, token } = await node.create();
+    const reader = node.principal({ scopes: ["read"] });
     expect(token).toMatch(/^spt_/);
     expect(node.sandboxes.get(reader, id).token).toBeNull();
     expect(node.sandboxes.list(reader, {}).items).toMatchObject([{ id, token: null }]);
-    expect(node.sandboxes.list(owner, {}).items).toMatchObject([{ id, token }]);
+    expect(node.sandboxes.list(node.owner, {}).items).toMatchObject([{ id, token }]);
   });
 
   it("is failed after a destruction that fails, and can be destroyed again", async () => {
     const node = setUp({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 1000 });
+    const { id } = await node.create({ ttlMs: 1000 });
     await node.clock.advance(2000);
     expect(node.errors).toMatchObject([{ reason: "mock_fault" }]);
-    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "mock_fault" } });
+    expect(node.get(id)).toMatchObject({ state: "failed", failure: { reason: "mock_fault" } });
     expect(node.provider.size).toBe(1);
-    await node.sandboxes.remove(owner, id);
+    await node.sandboxes.remove(node.owner, id);
     expect(node.provider.size).toBe(0);
-    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
+    expect(node.get(id).state).toBe("destroyed");
   });
 
   it("cannot be used or changed while it is being destroyed", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, mock);
-    const removals = [node.sandboxes.remove(owner, id), node.sandboxes.remove(owner, id)];
+    const { id } = await node.create();
+    const removals = [node.sandboxes.remove(node.owner, id), node.sandboxes.remove(node.owner, id)];
     await Promise.resolve();
-    expect((await rejection(Promise.try(() => node.access.open(owner, id, { readOnly: false })))).code).toBe("gone");
-    expect((await rejection(node.sandboxes.update(owner, id, { ttlMs: 60_000 }))).code).toBe("gone");
+    expect((await rejection(Promise.try(() => node.open(id)))).code).toBe("gone");
+    expect((await rejection(node.sandboxes.update(node.owner, id, { ttlMs: 60_000 }))).code).toBe("gone");
     await Promise.all(removals);
-    expect(node.events.list({ after: 0, limit: 100 }).filter(({ kind }) => kind === "sandbox.destroyed")).toHaveLength(
-      1,
-    );
+    expect(node.kinds().filter((kind) => kind === "sandbox.destroyed")).toHaveLength(1);
   });
 
   it("applies its environment and defaults to every command", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, { ...mock, env: { GREETING: "hello", NAME: "world" } });
-    const live = node.access.open(owner, id, { readOnly: false });
+    const { id } = await node.create({ env: { GREETING: "hello", NAME: "world" } });
+    const live = node.open(id);
     const { stdout } = await live.exec({ command: 'echo "$GREETING $NAME"', env: { NAME: "you" } });
     expect(stdout).toBe("hello you\n");
   });
 
   it("emits events when its processes start and exit", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, mock);
-    const process = await node.access.open(owner, id, { readOnly: false }).start({ argv: ["true"] });
+    const { id } = await node.create();
+    const process = await node.open(id).start({ argv: ["true"] });
     await process.wait();
     await settle();
     expect(node.observed).toEqual(["mock"]);
-    const kinds = node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind);
-    expect(kinds.slice(-2)).toEqual(["process.started", "process.exited"]);
+    expect(node.kinds().slice(-2)).toEqual(["process.started", "process.exited"]);
   });
 
   it("truncates the buffered output of a command at 8 MiB", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, mock);
+    const { id } = await node.create();
     const stdin = "x".repeat(9 * 1024 * 1024);
-    const { stdout, truncated } = await node.access
-      .open(owner, id, { readOnly: false })
-      .exec({ argv: ["cat"] }, { stdin });
+    const { stdout, truncated } = await node.open(id).exec({ argv: ["cat"] }, { stdin });
     expect({ length: stdout.length, truncated }).toEqual({ length: 8 * 1024 * 1024, truncated: true });
   });
 
@@ -160,28 +109,27 @@ describe("a sandbox of the node", () => {
       faults: { bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }) },
     });
     const node = setUp({ provider });
-    const owner = principal(node);
-    expect((await rejection(node.sandboxes.create(owner, mock))).message).toContain("no room");
+    expect((await rejection(node.create())).message).toContain("no room");
     expect(node.provider.size).toBe(0);
-    expect(node.sandboxes.list(owner, { state: "failed" }).items).toMatchObject([{ failure: { message: "no room" } }]);
+    expect(node.sandboxes.list(node.owner, { state: "failed" }).items).toMatchObject([
+      { failure: { message: "no room" } },
+    ]);
   });
 
   it("that ends by itself is failed with the reason", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, mock);
+    const { id } = await node.create();
     node.provider.instance(id).crash("it crashed");
     await settle();
-    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
-    expect((await rejection(Promise.try(() => node.access.open(owner, id, { readOnly: false })))).code).toBe("gone");
+    expect(node.get(id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
+    expect((await rejection(Promise.try(() => node.open(id)))).code).toBe("gone");
   });
 });
 
 describe("limits", () => {
   it("apply to concurrent creations", async () => {
     const node = setUp({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
-    const owner = principal(node);
-    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.sandboxes.create(owner, mock)));
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.create()));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     expect(node.provider.size).toBe(5);
   });
@@ -189,7 +137,7 @@ describe("limits", () => {
   it("of a key count its existing and its requested sandboxes", async () => {
     const node = setUp();
     const quota = { maxSandboxes: 3, maxMemoryMib: 600 };
-    const owner = principal(node, { quota });
+    const owner = node.principal({ quota });
     const create = () => node.sandboxes.create(owner, { ...mock, memoryMib: 256 });
     const outcomes = await Promise.allSettled([create(), create(), create()]);
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
@@ -202,12 +150,11 @@ describe("limits", () => {
 describe("an idempotency key", () => {
   it("creates one sandbox for repeated requests, even concurrent ones", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const create = () => node.sandboxes.create(owner, { ...mock, name: "one" }, { idempotencyKey: "k" });
+    const create = () => node.create({ name: "one" }, { idempotencyKey: "k" });
     const created = await Promise.all([create(), create(), create()]);
     expect(new Set([...created, await create()].map(({ id }) => id)).size).toBe(1);
     expect(node.provider.size).toBe(1);
-    const other = node.sandboxes.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
+    const other = node.create({ name: "two" }, { idempotencyKey: "k" });
     expect((await rejection(other)).reason).toBe("idempotency_key_reused");
   });
 });
@@ -215,9 +162,8 @@ describe("an idempotency key", () => {
 describe("an idempotency key of a request whose caller disconnects", () => {
   it("still creates the sandbox for a concurrent retry", async () => {
     const node = setUp({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
-    const owner = principal(node);
     const leaving = new AbortController();
-    const create = (signal?: AbortSignal) => node.sandboxes.create(owner, mock, { idempotencyKey: "k", signal });
+    const create = (signal?: AbortSignal) => node.create({}, { idempotencyKey: "k", signal });
     const first = create(leaving.signal);
     const again = create();
     leaving.abort();
@@ -233,8 +179,7 @@ describe("an idempotency key of a failed request", () => {
       bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }),
     };
     const node = setUp({ provider: new MockProvider({ faults }) });
-    const owner = principal(node);
-    const create = () => node.sandboxes.create(owner, mock, { idempotencyKey: "k" });
+    const create = () => node.create({}, { idempotencyKey: "k" });
     expect((await rejection(create())).reason).toBe("no_room");
     Object.assign(node.provider.faults, { bootFailure: undefined });
     expect((await create()).state).toBe("ready");
@@ -244,17 +189,16 @@ describe("an idempotency key of a failed request", () => {
 describe("an instance of a warm pool", () => {
   it("is claimed by a creation of the same shape, and replaced", async () => {
     const node = setUp();
-    const owner = principal(node);
     node.pool.set({ ...mock, target: 1 });
     await node.clock.advance(1000);
     const [before] = await node.provider.list();
-    const created = await node.sandboxes.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
+    const created = await node.create({ env: { A: "1" }, name: "warm", labels: { x: "y" } });
     expect(created).toMatchObject({ id: before?.id, name: "warm", labels: { x: "y" } });
-    const live = node.access.open(owner, created.id, { readOnly: false });
+    const live = node.open(created.id);
     expect((await live.exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
     await node.clock.advance(1000);
     expect(node.pool.list()).toMatchObject([{ ready: 1, hits: 1, misses: 0 }]);
-    const larger = await node.sandboxes.create(owner, { ...mock, memoryMib: 512 });
+    const larger = await node.create({ memoryMib: 512 });
     expect((await node.provider.list()).find(({ id }) => id === larger.id)?.spec.memoryMib).toBe(512);
     expect(node.pool.set({ ...mock, target: 0 })).toMatchObject({ target: 0, ready: 0 });
     await node.pool.close();
@@ -264,58 +208,54 @@ describe("an instance of a warm pool", () => {
 describe("a sandbox that ends while the disk is full", () => {
   it("is recorded as failed once the disk has space again", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, mock);
+    const { id } = await node.create();
     node.database.prepare("PRAGMA query_only = ON").run();
     node.provider.instance(id).crash();
     await node.clock.advance(2500);
     expect(node.errors.length).toBeGreaterThan(0);
     node.database.prepare("PRAGMA query_only = OFF").run();
     await node.clock.advance(1500);
-    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "instance_crashed" } });
+    expect(node.get(id)).toMatchObject({ state: "failed", failure: { reason: "instance_crashed" } });
   });
 });
 
 describe("a sandbox with a lifetime", () => {
   it("is destroyed when it expires, even while it is used", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 10_000 });
-    node.access.open(owner, id, { readOnly: false }).hold("client");
+    const { id } = await node.create({ ttlMs: 10_000 });
+    node.open(id).hold("client");
     await node.clock.advance(9_000);
-    expect(node.sandboxes.get(owner, id).state).toBe("ready");
-    await node.sandboxes.update(owner, id, { ttlMs: 5_000 });
+    expect(node.get(id).state).toBe("ready");
+    await node.sandboxes.update(node.owner, id, { ttlMs: 5_000 });
     await node.clock.advance(4_000);
-    expect(node.sandboxes.get(owner, id).state).toBe("ready");
+    expect(node.get(id).state).toBe("ready");
     await node.clock.advance(2_000);
     await node.sandboxes.settled();
-    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
-    expect(node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind)).toContain("sandbox.expired");
+    expect(node.get(id).state).toBe("destroyed");
+    expect(node.kinds()).toContain("sandbox.expired");
   });
 
   it("is destroyed when it is idle for too long, and not before", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
+    const { id } = await node.create({ idleTimeoutMs: 10_000 });
     for (let turn = 0; turn < 5; turn++) {
       await node.clock.advance(8_000);
-      await node.access.open(owner, id, { readOnly: false }).exec({ argv: ["true"] });
+      await node.open(id).exec({ argv: ["true"] });
     }
     await node.clock.advance(12_000);
     await node.sandboxes.settled();
-    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
+    expect(node.get(id).state).toBe("destroyed");
   });
 });
 
 describe("the idle timeout", () => {
   it("does not run while a process runs, and restarts with every use", async () => {
     const node = setUp();
-    const owner = principal(node);
-    const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
-    const live = node.access.open(owner, id, { readOnly: false });
+    const { id } = await node.create({ idleTimeoutMs: 10_000 });
+    const live = node.open(id);
     const process = await live.start({ command: "sleep 3600" });
     await node.clock.advance(60_000);
-    expect(node.sandboxes.get(owner, id).state).toBe("ready");
+    expect(node.get(id).state).toBe("ready");
     await process.kill();
     await process.wait();
     await settle();
@@ -323,37 +263,33 @@ describe("the idle timeout", () => {
       await node.clock.advance(8_000);
       await live.files.write("/file", "text");
     }
-    expect(node.sandboxes.get(owner, id).state).toBe("ready");
+    expect(node.get(id).state).toBe("ready");
     await node.clock.advance(12_000);
     await node.sandboxes.settled();
-    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
+    expect(node.get(id).state).toBe("destroyed");
   });
 });
 
 describe("a node that restarts", () => {
   it("adopts running sandboxes, reports lost ones, and removes instances without a record", async () => {
     const first = setUp();
-    const owner = principal(first);
-    const kept = await first.sandboxes.create(owner, { ...mock, name: "kept", env: { A: "1" } });
-    const lost = await first.sandboxes.create(owner, { ...mock, name: "lost" });
+    const kept = await first.create({ name: "kept", env: { A: "1" } });
+    const lost = await first.create({ name: "lost" });
     first.pool.set({ ...mock, target: 1 });
     await first.clock.advance(1000);
     expect(first.provider.size).toBe(3);
-    const provider = first.provider.die();
+    const provider = first.die();
     await provider.remove(lost.id);
-    first.database[Symbol.dispose]();
 
     const second = setUp({ provider, home: first.home });
     const result = await new NodeReconciler(second).reconcile();
     expect(result).toMatchObject({ adopted: [kept.id], lost: [lost.id], failed: [] });
     expect(result.removed).toHaveLength(1);
     expect(provider.size).toBe(1);
-    expect(second.sandboxes.get(owner, lost.id)).toMatchObject({
+    expect(second.get(lost.id)).toMatchObject({
       state: "failed",
       failure: { reason: "instance_lost" },
     });
-    expect((await second.access.open(owner, kept.id, { readOnly: false }).exec({ command: 'echo "$A"' })).stdout).toBe(
-      "1\n",
-    );
+    expect((await second.open(kept.id).exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
   });
 });

@@ -13,10 +13,10 @@ import { requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import type { IdempotencyRecords, SandboxChange, SandboxRecord } from "../records/sandbox-record.ts";
+import type { SandboxChange, SandboxRecord } from "../records/sandbox-record.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import type { Capacity } from "./capacity.ts";
-import { CreateOnce } from "./create-once.ts";
+import { CreateOnce, type CreateOnceOptions } from "./create-once.ts";
 import { instanceKey } from "./instance-key.ts";
 import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
 import type { NodePool } from "./node-pool.ts";
@@ -26,7 +26,7 @@ import { beingDestroyed, ended } from "./sandbox-errors.ts";
 import { sandboxFilter } from "./sandbox-filter.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
-export interface SandboxServiceOptions {
+export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly registry: SandboxRegistry;
   readonly access: SandboxAccess;
   readonly capacity: Capacity;
@@ -34,7 +34,6 @@ export interface SandboxServiceOptions {
   readonly pool: NodePool;
   readonly ownership: Ownership;
   readonly checkpointStore: CheckpointStore;
-  readonly idempotency: IdempotencyRecords;
   /** Commits all writes of `work`, or none. */
   readonly transaction: (work: () => void) => void;
   readonly tokenOf: (id: SandboxId) => string;
@@ -189,7 +188,7 @@ export class SandboxService {
 
   async #own(record: SandboxRecord): Promise<void> {
     const { ownership, providers, registry } = this.#options;
-    const requirements = () => providers.checkpointRequirements(instanceKey(record));
+    const requirements = () => providers.checkpointRequirements(record);
     const epoch = await ownership.begin({ ...record, state: "ready" }, requirements);
     if (epoch !== null) registry.change(record.id, { epoch });
   }

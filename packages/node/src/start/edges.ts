@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Cluster } from "../cluster/open-cluster.ts";
 import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { Peers } from "../forward/peers.ts";
@@ -30,12 +31,12 @@ export type Edges = Awaited<ReturnType<typeof openEdges>>;
 
 /** Opens the node's interfaces to the outside: REST, WebSockets and MCP on one server. */
 export async function openEdges(options: EdgesOptions) {
-  const { config, storage, domain, webhooks, nodes, metrics, version, logger } = options;
+  const { config, storage, domain, saved, webhooks, nodes, metrics, version, logger } = options;
   const { audit, events } = storage;
   const { clock, authenticator, phase, locator } = domain;
   const { corsOrigins, bodyLimitBytes } = config;
   await using undo = new AsyncDisposableStack();
-  const peers = createPeers(options, undo);
+  const peers = storage.cluster && saved && createPeers({ config, cluster: storage.cluster, domain, saved }, undo);
   const mcp = new LazyEndpoint(async () => {
     const { createMcpEndpoint } = await import("./mcp.ts");
     const own = { app, server: serving.server };
@@ -75,10 +76,12 @@ export async function openEdges(options: EdgesOptions) {
   return { url: serving.url, mcp, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-function createPeers(options: EdgesOptions, undo: AsyncDisposableStack): Peers | undefined {
-  const { config, storage, domain, saved } = options;
-  const { cluster } = storage;
-  if (cluster === undefined || saved === undefined) return undefined;
+interface PeersOptions extends Pick<EdgesOptions, "config" | "domain"> {
+  readonly cluster: Cluster;
+  readonly saved: SavedRecords;
+}
+
+export function createPeers({ config, cluster, domain, saved }: PeersOptions, undo: AsyncDisposableStack): Peers {
   const { clock, access, locator, handoffs } = domain;
   const { proof, leases } = cluster;
   return new Peers({

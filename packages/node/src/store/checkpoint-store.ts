@@ -75,7 +75,7 @@ export class CheckpointStore {
   }
 
   async save(sandbox: SandboxId, checkpoint: string, directory: string): Promise<SavedSize> {
-    const known = this.#known.get(sandbox) ?? new Set();
+    const known = this.#known.get(sandbox);
     const { files, sizeBytes, uploadedBytes } = await this.#files.save({ directory, known });
     const manifest = Buffer.from(JSON.stringify({ version: 1, sandbox, files }));
     await this.#store.put(keyOf(sandbox, checkpoint), manifest);
@@ -93,8 +93,7 @@ export class CheckpointStore {
 
   async load(sandbox: SandboxId, checkpoint: string, directory: string): Promise<void> {
     const files = await this.#manifest(sandbox, checkpoint);
-    const prefetched = this.#prefetched.get(sandbox);
-    await this.#files.load(files, directory, { prefetched, signal: new AbortController().signal });
+    await this.#files.load(files, directory, { prefetched: this.#prefetched.get(sandbox) });
     this.#known.set(sandbox, new Set(hashesOf(files)));
   }
 

@@ -15,8 +15,6 @@ const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 const MIB = 1024 * 1024;
-const NOTHING: ReadonlySet<string> = new Set();
-const never = { signal: new AbortController().signal };
 const freshDirectory = () => mkdtemp(join(root, "d-"));
 
 async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promise<string> {
@@ -27,7 +25,7 @@ async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promi
 
 async function loaded(chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]): Promise<string> {
   const directory = await freshDirectory();
-  await chunkedFiles.load(files, directory, never);
+  await chunkedFiles.load(files, directory);
   return directory;
 }
 
@@ -47,7 +45,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
       empty: Buffer.alloc(0),
       tiny: Buffer.from("x"),
     };
-    const saved = await chunkedFiles.save({ directory: await directoryWith(files), known: NOTHING });
+    const saved = await chunkedFiles.save({ directory: await directoryWith(files) });
     expect(saved.sizeBytes).toBe(Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0));
     expect(saved.uploadedBytes).toBeLessThan(10 * MIB);
     const copy = await loaded(chunkedFiles, saved.files);
@@ -61,7 +59,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
     const chunkedFiles = await open();
     const directory = await directoryWith({ "pages.img": randomBytes(100_000) });
     await truncate(join(directory, "pages.img"), 64 * MIB);
-    const saved = await chunkedFiles.save({ directory, known: NOTHING });
+    const saved = await chunkedFiles.save({ directory });
     expect(saved.uploadedBytes).toBeLessThan(110_000);
     expect(saved.files[0]?.chunks.length).toBeLessThanOrEqual(3);
     const copy = join(await loaded(chunkedFiles, saved.files), "pages.img");
@@ -72,9 +70,9 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   it("upload only the chunks around a change, and never an unchanged chunk", async () => {
     const chunkedFiles = await open();
     const image = randomBytes(16 * MIB);
-    const first = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }), known: NOTHING });
+    const first = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }) });
     const known = new Set(hashesOf(first.files));
-    for (const seen of [known, NOTHING]) {
+    for (const seen of [known, undefined]) {
       const again = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }), known: seen });
       expect(again).toMatchObject({ uploadedBytes: 0, uploadedChunks: 0, files: first.files });
     }
@@ -89,21 +87,21 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
     const store = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
     const other = new ChunkedFiles({ store, clock: systemClock });
-    const saved = await other.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
+    const saved = await other.save({ directory: await directoryWith({ a: randomBytes(2 * MIB) }) });
     const [kept, ...lost] = hashesOf(saved.files);
     const referenced = async function* () {
       yield kept ?? "";
     };
     // The first run may find the chunks as old as the grace period of zero, not older.
     await expect.poll(async () => (await chunkedFiles.collectGarbage({ referenced })).deletedChunks).toBeGreaterThan(0);
-    const error = await rejection(other.load(saved.files, await freshDirectory(), never));
+    const error = await rejection(other.load(saved.files, await freshDirectory()));
     expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged" });
     expect(lost).toContain(error.details["chunk"]);
   });
 
   it("stop loading when the signal aborts", async () => {
     const chunkedFiles = await open();
-    const saved = await chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
+    const saved = await chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(MIB) }) });
     expect(
       (await rejection(chunkedFiles.load(saved.files, await freshDirectory(), { signal: AbortSignal.abort() }))).code,
     ).toBe("canceled");
@@ -112,11 +110,8 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   it("never write outside of their directory, even with a hostile manifest", async () => {
     const chunkedFiles = await open();
     for (const name of ["../escape", "/tmp/escape", "a/b", "..", ""]) {
-      expect(
-        await rejection(chunkedFiles.load([{ name, size: 0, chunks: [] }], await freshDirectory(), never)),
-      ).toMatchObject({
-        reason: "checkpoint_damaged",
-      });
+      const loading = chunkedFiles.load([{ name, size: 0, chunks: [] }], await freshDirectory());
+      expect(await rejection(loading)).toMatchObject({ reason: "checkpoint_damaged" });
     }
   });
 });
@@ -132,19 +127,20 @@ describe("prefetched chunks", () => {
     });
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
     const image = randomBytes(8 * MIB);
-    const early = await chunkedFiles.save({ directory: await directoryWith({ image }), known: NOTHING });
+    const early = await chunkedFiles.save({ directory: await directoryWith({ image }) });
     image.fill("changed", 4 * MIB, 4 * MIB + 100);
-    const late = await chunkedFiles.save({ directory: await directoryWith({ image }), known: NOTHING });
+    const late = await chunkedFiles.save({ directory: await directoryWith({ image }) });
 
+    const { signal } = new AbortController();
     const prefetchDirectory = await freshDirectory();
     await using prefetched = await PrefetchedChunks.open(prefetchDirectory);
     expect(await readdir(prefetchDirectory)).toEqual([]);
-    await chunkedFiles.prefetch(early.files, prefetched, never.signal);
-    await chunkedFiles.prefetch(early.files, prefetched, never.signal);
+    await chunkedFiles.prefetch(early.files, prefetched, signal);
+    await chunkedFiles.prefetch(early.files, prefetched, signal);
     expect(gets).toBe([...hashesOf(early.files)].length);
     gets = 0;
     const directory = await freshDirectory();
-    await chunkedFiles.load(late.files, directory, { ...never, prefetched });
+    await chunkedFiles.load(late.files, directory, { prefetched });
     expect(gets).toBe(late.uploadedChunks);
     expect(Buffer.compare(await readFile(join(directory, "image")), image)).toBe(0);
   });
@@ -156,7 +152,7 @@ describe("a truncated or corrupted chunk", () => {
     const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(directory), clock: systemClock });
     const text = Buffer.from("some text that repeats\n".repeat(20_000));
     for (const bytes of [randomBytes(MIB), text]) {
-      const saved = await chunkedFiles.save({ directory: await directoryWith({ a: bytes }), known: NOTHING });
+      const saved = await chunkedFiles.save({ directory: await directoryWith({ a: bytes }) });
       const [hash = ""] = hashesOf(saved.files);
       const folder = join(directory, "chunks", hash.slice(0, 2));
       const name = (await readdir(folder)).find((candidate) => candidate.startsWith(hash)) ?? "";
@@ -165,7 +161,7 @@ describe("a truncated or corrupted chunk", () => {
       flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1;
       for (const damaged of [whole.subarray(0, -1), whole.subarray(0, 1), Buffer.alloc(0), flipped]) {
         await writeFile(join(folder, name), damaged);
-        const error = await rejection(chunkedFiles.load(saved.files, await freshDirectory(), never));
+        const error = await rejection(chunkedFiles.load(saved.files, await freshDirectory()));
         expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged", details: { chunk: hash } });
       }
       await writeFile(join(folder, name), whole);
@@ -185,11 +181,11 @@ describe("a save that fails", () => {
         fault: () => (isBroken && ++calls >= failing ? { fail: calls % 2 === 0 ? "before" : "after" } : undefined),
       });
       const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-      const outcome = await chunkedFiles.save({ directory, known: NOTHING }).catch((error) => error);
+      const outcome = await chunkedFiles.save({ directory }).catch((error) => error);
       if (!(outcome instanceof Error)) break;
       expect(outcome).toMatchObject({ code: "unavailable" });
       isBroken = false;
-      const copy = await loaded(chunkedFiles, (await chunkedFiles.save({ directory, known: NOTHING })).files);
+      const copy = await loaded(chunkedFiles, (await chunkedFiles.save({ directory })).files);
       for (const [name, bytes] of Object.entries(files)) {
         expect(Buffer.compare(await readFile(join(copy, name)), bytes)).toBe(0);
       }
@@ -201,7 +197,7 @@ describe("a save that fails", () => {
     const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(storeDirectory), clock: systemClock });
     const directory = await directoryWith({ a: randomBytes(MIB) });
     await mkdir(join(directory, "not-a-file"));
-    await rejection(chunkedFiles.save({ directory, known: NOTHING }));
+    await rejection(chunkedFiles.save({ directory }));
     expect(await readdir(join(storeDirectory, "staging%%"))).toEqual([]);
   });
 
@@ -210,7 +206,7 @@ describe("a save that fails", () => {
     const clock: Clock = { ...systemClock, monotonicMs: () => (nowMs += 600_000) };
     const chunkedFiles = new ChunkedFiles({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
     expect(
-      await rejection(chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(10) }), known: NOTHING })),
+      await rejection(chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(10) }) })),
     ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });
   });
 });

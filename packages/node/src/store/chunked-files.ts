@@ -29,12 +29,12 @@ export interface SaveOptions {
   /** Holds the files to save, and no directories. */
   readonly directory: string;
   /** Chunks of a committed manifest of the same sandbox, which must stay until the manifest of this save is committed. */
-  readonly known: ReadonlySet<string>;
+  readonly known?: ReadonlySet<string> | undefined;
 }
 
 export interface LoadOptions {
   readonly prefetched?: PrefetchedChunks | undefined;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SavedCheckpoint {
@@ -84,7 +84,7 @@ export class ChunkedFiles {
   }
 
   /** Writes the files to a directory. Fails if one of them exists. */
-  async load(files: readonly CheckpointFile[], directory: string, options: LoadOptions): Promise<void> {
+  async load(files: readonly CheckpointFile[], directory: string, options: LoadOptions = {}): Promise<void> {
     const session = this.#chunks.openSession();
     try {
       for (const file of files) await loadFile(file, { ...options, directory, session });
@@ -108,9 +108,8 @@ export class ChunkedFiles {
   }
 }
 
-interface UploadsOptions {
+interface UploadsOptions extends Pick<SaveOptions, "known"> {
   readonly session: ChunkSession;
-  readonly known: ReadonlySet<string>;
   readonly isYoung: (modifiedAt: Date) => boolean;
 }
 
@@ -126,7 +125,7 @@ class Uploads {
   }
 
   keep(hash: string, content: Uint8Array): Promise<void> {
-    if (this.#options.known.has(hash)) return Promise.resolve();
+    if (this.#options.known?.has(hash)) return Promise.resolve();
     const upload = this.#started.get(hash) ?? this.#upload(hash, content);
     this.#started.set(hash, upload);
     return upload;

@@ -14,9 +14,6 @@ import { RunningClock } from "./testing/running-clock.ts";
 const root = mkdtempSync(join(tmpdir(), "sandpiper-garbage-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-const NOTHING: ReadonlySet<string> = new Set();
-const never = { signal: new AbortController().signal };
-
 /** The content is incompressible, so no zlib thread takes part and RunningClock sees all work in progress. */
 async function directoryWith(...contents: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(root, "d-"));
@@ -66,7 +63,7 @@ const stores: readonly [string, () => Promise<AgingStore>][] = [
 
 describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   const isLoadable = async (chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]) =>
-    chunkedFiles.load(files, await mkdtemp(join(root, "l-")), never).then(
+    chunkedFiles.load(files, await mkdtemp(join(root, "l-"))).then(
       () => true,
       () => false,
     );
@@ -74,10 +71,10 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   it("deletes old chunks without references, and no others", async () => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-    const used = await chunkedFiles.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
-    const unused = await chunkedFiles.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
+    const used = await chunkedFiles.save({ directory: await directoryWith("used", "shared") });
+    const unused = await chunkedFiles.save({ directory: await directoryWith("unused", "shared") });
     await age();
-    const young = await chunkedFiles.save({ directory: await directoryWith("young"), known: NOTHING });
+    const young = await chunkedFiles.save({ directory: await directoryWith("young") });
     const referenced = async function* () {
       yield* hashesOf(used.files);
     };
@@ -92,12 +89,12 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
     const directory = await directoryWith("reused");
-    await chunkedFiles.save({ directory, known: NOTHING });
+    await chunkedFiles.save({ directory });
     await age();
     let again: readonly CheckpointFile[] = [];
     await chunkedFiles.collectGarbage({
       async *referenced() {
-        again = (await chunkedFiles.save({ directory, known: NOTHING })).files;
+        again = (await chunkedFiles.save({ directory })).files;
         yield "of another";
       },
     });
@@ -107,7 +104,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   it("keeps the chunks of a fork whose parent is deleted while the manifests are read", async () => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-    const { files } = await chunkedFiles.save({ directory: await directoryWith("inherited"), known: NOTHING });
+    const { files } = await chunkedFiles.save({ directory: await directoryWith("inherited") });
     await age();
     const manifests = new Map([["parent", files]]);
     await chunkedFiles.collectGarbage({
@@ -126,7 +123,7 @@ it("collects garbage by the store's clock, even on a machine whose clock is hour
   const directory = await mkdtemp(join(root, "s-"));
   const store = new DirectoryStore(directory);
   const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-  await chunkedFiles.save({ directory: await directoryWith("young"), known: NOTHING });
+  await chunkedFiles.save({ directory: await directoryWith("young") });
   const fast = { ...systemClock, now: () => new Date(Date.now() + 86_400_000) };
   const ahead = new ChunkedFiles({ store, clock: fast });
   expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });

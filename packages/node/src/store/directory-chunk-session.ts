@@ -1,11 +1,10 @@
-import { open, readdir, rename, rm, stat, unlink } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type ChunkSession, chunkFolder, type StoredChunk } from "./chunk-store.ts";
 import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
 import { emptyIfAbsent, failedWith, ignoreAbsence } from "./file-error.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
 import { createTag } from "./object-layout.ts";
-import { readWhole } from "./read-whole.ts";
 
 const PARALLEL = 8;
 
@@ -93,13 +92,8 @@ export class DirectoryChunkSession implements ChunkSession {
 
   async #read(hash: string): Promise<Uint8Array | undefined> {
     for (const name of await this.#namesOf(hash)) {
-      const file = await open(this.#path(hash, name), "r").catch(ignoreAbsence);
-      if (file === undefined) continue;
-      try {
-        return (await readWhole(file)).bytes;
-      } finally {
-        await file.close();
-      }
+      const bytes = await readFile(this.#path(hash, name)).catch(ignoreAbsence);
+      if (bytes !== undefined) return bytes;
     }
     return undefined;
   }

@@ -1,9 +1,9 @@
-import { readdir, stat, unlink } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { ChunkSession, ChunkStore, StoredChunk } from "./chunk-store.ts";
-import { chunkFolder } from "./chunk-store.ts";
+import { type ChunkSession, type ChunkStore, chunkFolder, type StoredChunk } from "./chunk-store.ts";
 import { DirectoryChunkSession, type DirectoryChunksOptions } from "./directory-chunk-session.ts";
-import { emptyIfAbsent, failedWith } from "./file-error.ts";
+import { unlinkExisting } from "./durable-files.ts";
+import { emptyIfAbsent, ignoreAbsence } from "./file-error.ts";
 
 const FILE_NAME = /^([0-9a-f]{64})\.([0-9a-f]{24})$/;
 
@@ -37,10 +37,8 @@ export class DirectoryChunks implements ChunkStore {
 
   async delete({ hash, tag }: StoredChunk): Promise<boolean> {
     try {
-      await unlink(join(this.#options.directory, chunkFolder(hash), `${hash}.${tag}`));
-      return true;
+      return await unlinkExisting(join(this.#options.directory, chunkFolder(hash), `${hash}.${tag}`));
     } catch (thrown) {
-      if (failedWith(thrown, "ENOENT")) return false;
       throw this.#options.convert(thrown);
     }
   }
@@ -48,12 +46,7 @@ export class DirectoryChunks implements ChunkStore {
   async #read(folder: string, name: string): Promise<StoredChunk | undefined> {
     const [, hash, tag] = FILE_NAME.exec(name) ?? [];
     if (hash === undefined || tag === undefined) return undefined;
-    try {
-      const { mtime } = await stat(join(this.#options.directory, folder, name));
-      return { hash, tag, modifiedAt: mtime };
-    } catch (thrown) {
-      if (failedWith(thrown, "ENOENT")) return undefined;
-      throw thrown;
-    }
+    const stats = await stat(join(this.#options.directory, folder, name)).catch(ignoreAbsence);
+    return stats && { hash, tag, modifiedAt: stats.mtime };
   }
 }

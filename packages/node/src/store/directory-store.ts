@@ -12,10 +12,9 @@ import {
 } from "@sandpiper/core";
 import type { ChunkStore } from "./chunk-store.ts";
 import { DirectoryChunks } from "./directory-chunks.ts";
-import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
+import { makeDurableDirectory, syncDirectory, unlinkExisting, writeNewFile } from "./durable-files.ts";
 import { emptyIfAbsent, failedWith, fileError, ignoreAbsence } from "./file-error.ts";
 import { createTag, currentPath, currentTag, dataPath, objectName, objectPath, STAGING } from "./object-layout.ts";
-import { readWhole } from "./read-whole.ts";
 import { publishObject, stageObject } from "./stage-object.ts";
 
 /** `current.<tag>` and `data.<tag>`; further entries belong to a write in progress or are leftovers of a writer that died. */
@@ -52,13 +51,10 @@ export class DirectoryStore implements ObjectStore {
   get(key: string): Promise<StoredObject | undefined> {
     return this.#attempt(key, () =>
       this.#readVersion(key, async (tag, path) => {
-        const file = await open(dataPath(path, tag), "r");
-        try {
-          const { bytes, modifiedAt } = await readWhole(file);
-          return { key, size: bytes.length, modifiedAt, tag, bytes };
-        } finally {
-          await file.close();
-        }
+        await using file = await open(dataPath(path, tag), "r");
+        const { mtime } = await file.stat();
+        const bytes = await file.readFile();
+        return { key, size: bytes.length, modifiedAt: mtime, tag, bytes };
       }),
     );
   }
@@ -200,13 +196,7 @@ export class DirectoryStore implements ObjectStore {
 
   async #remove(key: string, present: string): Promise<boolean> {
     const path = objectPath(this.#root, key);
-    if (!isTag(present)) return false;
-    try {
-      await unlink(currentPath(path, present));
-    } catch (thrown) {
-      if (failedWith(thrown, "ENOENT")) return false;
-      throw thrown;
-    }
+    if (!isTag(present) || !(await unlinkExisting(currentPath(path, present)))) return false;
     await unlink(dataPath(path, present)).catch(ignoreAbsence);
     try {
       await rmdir(path);

@@ -1,5 +1,6 @@
-import { mkdir, open } from "node:fs/promises";
+import { mkdir, open, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
+import { failedWith } from "./file-error.ts";
 
 /** Checkpoints contain the memory of sandboxes, and so their secrets. */
 const PRIVATE_DIRECTORY = 0o700;
@@ -22,11 +23,18 @@ export async function writeNewFile(path: string, parts: readonly Uint8Array[]): 
 }
 
 export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
+  await using directory = await open(path, "r");
+  await directory.sync();
+}
+
+/** False if the file does not exist. */
+export async function unlinkExisting(path: string): Promise<boolean> {
   try {
-    await directory.sync();
-  } finally {
-    await directory.close();
+    await unlink(path);
+    return true;
+  } catch (thrown) {
+    if (failedWith(thrown, "ENOENT")) return false;
+    throw thrown;
   }
 }
 

@@ -19,30 +19,19 @@ export function ignoreAbsence(thrown: unknown): undefined {
 /** Converts a file system error to one that names the store. */
 export function fileError(thrown: unknown, label: string): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
-  const { message } = thrown as Error;
+  const error = (reason: ConstructorParameters<typeof SandboxError>[0], problem: string, hint: string) =>
+    new SandboxError(reason, { message: `${problem}: ${(thrown as Error).message}`, hint, cause: thrown });
   if (failedWith(thrown, "ENOSPC", "EDQUOT")) {
-    const hint = "free space there, or delete unneeded checkpoints";
-    return new SandboxError("store_full", { message: `the store ${label} is full: ${message}`, hint, cause: thrown });
+    return error("store_full", `the store ${label} is full`, "free space there, or delete unneeded checkpoints");
   }
   if (failedWith(thrown, "EACCES", "EPERM", "EROFS")) {
     const hint = "give the user that runs the node write permission there";
-    return new SandboxError("store_refused", {
-      message: `cannot use the store ${label}: ${message}`,
-      hint,
-      cause: thrown,
-    });
+    return error("store_refused", `cannot use the store ${label}`, hint);
   }
   if (failedWith(thrown, "ENOTDIR", "ELOOP")) {
     const hint = "set SANDPIPER_STORE to a directory that only Sandpiper uses";
-    return new SandboxError("store_misplaced", {
-      message: `the store ${label} is not a usable directory: ${message}`,
-      hint,
-      cause: thrown,
-    });
+    return error("store_misplaced", `the store ${label} is not a usable directory`, hint);
   }
-  return new SandboxError("store_unreachable", {
-    message: `cannot reach the store ${label}: ${message}`,
-    hint: "check that the directory, or the network share it is on, is mounted",
-    cause: thrown,
-  });
+  const hint = "check that the directory, or the network share it is on, is mounted";
+  return error("store_unreachable", `cannot reach the store ${label}`, hint);
 }

@@ -25,34 +25,29 @@ export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
   readonly prefetched?: PrefetchedChunks | undefined;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Writes a file from its chunks. Runs of zeros become holes. */
 export async function loadFile(file: CheckpointFile, options: LoadFileOptions): Promise<void> {
   const { directory, session, prefetched, signal } = options;
   const chunks = placeChunks(file);
-  const target = await open(join(directory, file.name), "wx", 0o600);
-  try {
-    await target.truncate(file.size);
-    await forEachParallel(chunks, PARALLEL, async ({ hash, size, position }) => {
-      signal.throwIfAborted();
-      const content = (await prefetched?.read(hash)) ?? (await getContent(session, { hash, size }, file.name));
-      await writeWhole(target, content, position);
-    });
-  } finally {
-    await target.close();
-  }
+  await using target = await open(join(directory, file.name), "wx", 0o600);
+  await target.truncate(file.size);
+  await forEachParallel(chunks, PARALLEL, async (chunk) => {
+    signal?.throwIfAborted();
+    const content = (await prefetched?.read(chunk.hash)) ?? (await getContent(session, chunk, file.name));
+    await writeWhole(target, content, chunk.position);
+  });
 }
 
-export interface FetchFileOptions {
-  readonly session: ChunkSession;
+export interface PrefetchFileOptions extends Pick<LoadFileOptions, "session"> {
   readonly prefetched: PrefetchedChunks;
   readonly signal: AbortSignal;
 }
 
 /** Downloads those chunks of a file that are not prefetched yet. */
-export async function prefetchFile(file: CheckpointFile, options: FetchFileOptions): Promise<void> {
+export async function prefetchFile(file: CheckpointFile, options: PrefetchFileOptions): Promise<void> {
   const { session, prefetched, signal } = options;
   const missing = placeChunks(file).filter(({ hash }) => !prefetched.has(hash));
   await forEachParallel(missing, PARALLEL, async (chunk) => {
@@ -61,11 +56,7 @@ export async function prefetchFile(file: CheckpointFile, options: FetchFileOptio
   });
 }
 
-async function getContent(
-  session: ChunkSession,
-  { hash, size }: Pick<PlacedChunk, "hash" | "size">,
-  file: string,
-): Promise<Uint8Array> {
+async function getContent(session: ChunkSession, { hash, size }: PlacedChunk, file: string): Promise<Uint8Array> {
   const stored = await session.get(hash);
   if (stored === undefined) throw damaged(file, `chunk ${hash} is missing`, { chunk: hash });
   const content = await decodeChunk(stored, size, hash);

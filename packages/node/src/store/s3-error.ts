@@ -25,30 +25,25 @@ export function s3Error(thrown: unknown, label: string): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const { message = String(thrown), name } = thrown as S3Fault;
   const why = name === undefined || message.includes(name) ? message : `${name}: ${message}`;
+  const cause = thrown;
   if (isNamed(thrown, "NoSuchBucket")) {
-    return new SandboxError("bucket_missing", {
-      message: `the bucket of the store ${label} does not exist`,
-      cause: thrown,
-    });
+    return new SandboxError("bucket_missing", { message: `the bucket of the store ${label} does not exist`, cause });
   }
   if (isNamed(thrown, "CredentialsProviderError") || /region is missing/i.test(message)) {
-    return new SandboxError("store_not_configured", {
-      message: `cannot use the store ${label}: ${why}`,
-      cause: thrown,
-    });
+    return new SandboxError("store_not_configured", { message: `cannot use the store ${label}: ${why}`, cause });
   }
   const status = statusOf(thrown);
   if (status === 401 || status === 403) {
     return new SandboxError("store_refused", {
       message: `the store ${label} refuses these credentials: ${why}`,
       hint: "check the key and its secret; the key must be allowed to list, read, write and delete under the prefix",
-      cause: thrown,
+      cause,
     });
   }
   return new SandboxError("store_unreachable", {
     message: `cannot reach the store ${label}: ${why}`,
     hint: "check the network, and AWS_ENDPOINT_URL if the bucket is not on Amazon S3",
-    cause: thrown,
+    cause,
   });
 }
 

@@ -11,8 +11,6 @@ interface TestDomainOptions extends Omit<DomainOptions, "clock"> {
   readonly cluster?: Cluster | undefined;
 }
 
-export type TestDomain = ReturnType<typeof testDomain>;
-
 /** The storage and the domain of a node, without its interfaces to the outside. */
 export function testDomain(config: NodeConfig, { database, cluster, ...options }: TestDomainOptions) {
   const { clock = systemClock } = options;

@@ -174,6 +174,12 @@ describe("configuration", () => {
     });
     const own = await manager.create({ memoryMib: 64, rootfs: "python", env: { B: "2" } });
     expect(own.config).toMatchObject({ memoryMib: 64, rootfs: "/images/python", env: { A: "1", B: "2" } });
+    expect(["python", "python:3", "/a", "host"].map((image) => manager.imagePath(image))).toEqual([
+      "/images/python",
+      "/images/python:3",
+      "/a",
+      "host",
+    ]);
   });
 
   it("refuses an image name without an images directory", async () => {

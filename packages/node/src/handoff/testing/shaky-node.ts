@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpiper/core";
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
+import { onTestFinished } from "vitest";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
 import type { Cluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
+import { ScratchHome } from "../../testing/scratch-home.ts";
 import { testDomain } from "../../testing/test-domain.ts";
 
 export const LEASE_MS = 15_000;
@@ -32,9 +31,15 @@ export const owner = {
   quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 } as const;
 
-/** A node of a cluster without HTTP, on a clock that stands still until the test advances it. */
-export function startShakyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
-  const home = mkdtempSync(join(tmpdir(), "sandpiper-shaky-"));
+/** A node that knows which sandboxes run on it. */
+export function startShakyNode<P extends Provider>(shared: ShakyStore, name: string, provider: P) {
+  const node = startUnreadyNode(shared, name, provider);
+  node.handoffs?.open();
+  return node;
+}
+
+/** A node of a cluster without HTTP, on a clock that stands still until the test advances it. It stops when the test ends. */
+export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
   const errors: SandboxError[] = [];
   const deadlines = new Map<string, number | undefined>();
   const node = { id: name, url: `http://${name}` };
@@ -45,7 +50,7 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens(new Uint8Array(32));
   const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
-  const parts = testDomain(parseNodeConfig({ home }), {
+  const parts = testDomain(parseNodeConfig({ home: new ScratchHome().path }), {
     clock,
     providers: [provider],
     cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as Cluster,
@@ -53,6 +58,11 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
     onError: (error) => errors.push(error),
   });
   nudged.set(node.url, (id) => parts.handoffs?.prefetched(id));
+  onTestFinished(async () => {
+    leases.dispose();
+    await parts.prepared[Symbol.asyncDispose]();
+    parts.database[Symbol.dispose]();
+  });
   return {
     ...parts,
     leases,
@@ -62,11 +72,5 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
     deadlines,
     /** The ids of all instances, including prepared ones. */
     instances: async () => (await provider.list()).map(({ id }) => id),
-    async [Symbol.asyncDispose]() {
-      leases.dispose();
-      await parts.prepared[Symbol.asyncDispose]();
-      parts.database[Symbol.dispose]();
-      rmSync(home, { recursive: true, force: true });
-    },
   };
 }

@@ -1,24 +1,21 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Provider } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { type SandboxId, type SandboxResource, sandboxResourceSchema } from "@sandpiper/protocol";
 import { openCluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import { Peers } from "../../forward/peers.ts";
-import { RequestForwarder } from "../../forward/request-forwarder.ts";
 import { createHttpApp } from "../../http/app.ts";
 import type { Bindings } from "../../http/call.ts";
 import { FakeNodes } from "../../http/testing/fake-nodes.ts";
-import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
 import { serve } from "../../server/serve.ts";
+import { createPeers } from "../../start/edges.ts";
 import { openHome } from "../../start/storage.ts";
 import { openStore } from "../../store/open-store.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
+import { ScratchHome } from "../../testing/scratch-home.ts";
 import { testDomain } from "../../testing/test-domain.ts";
 import { Webhooks } from "../../webhooks/webhooks.ts";
-import { SandboxesAtRest } from "../sandboxes-at-rest.ts";
 import { SavedRecords } from "../saved-records.ts";
 
 const onError = () => {};
@@ -31,12 +28,8 @@ export class StoreNodes implements AsyncDisposable {
   readonly clock = new FakeClock();
   /** The sandboxes whose states were read from the store for lists. */
   readonly read: SandboxId[] = [];
-  readonly #directory = mkdtempSync(join(tmpdir(), "sandpiper-store-nodes-"));
+  readonly #directory = new ScratchHome().path;
   readonly #undo = new AsyncDisposableStack();
-
-  constructor() {
-    this.#undo.defer(() => rmSync(this.#directory, { recursive: true, force: true }));
-  }
 
   async start(name: string, provider: Provider) {
     const { clock } = this;
@@ -55,28 +48,15 @@ export class StoreNodes implements AsyncDisposable {
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
     const describe = () => ({ isDraining: false, sandboxes: 0 });
-    const cluster = await openCluster({
-      config,
-      store: openStore(store),
-      ownKeys: [],
-      version: "1.2.3",
-      clock,
-      describe,
-      onError,
-    });
-    undo.use(cluster);
+    const options = { store: openStore(store), ownKeys: [], version: "1.2.3", clock, describe, onError };
+    const cluster = undo.use(await openCluster({ ...options, config }));
     const parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
-    const { registry, access, locator, handoffs } = parts;
+    const { registry, handoffs } = parts;
     undo.defer(() => registry.release());
     undo.defer(() => cluster.leases.dispose());
     undo.defer(() => parts.pool.close());
-    const webhooks = new Webhooks({
-      records: new SqliteWebhookRecords(database),
-      events: parts.events,
-      allowPrivate: true,
-    });
-    undo.use(webhooks);
-    const { leases, proof } = cluster;
+    const { events, webhookRecords: records } = parts;
+    const webhooks = undo.use(new Webhooks({ records, events, allowPrivate: true }));
     const saved = new SavedRecords({
       ...cluster,
       read: (id) => {
@@ -85,18 +65,7 @@ export class StoreNodes implements AsyncDisposable {
       },
       onError,
     });
-    const peers = new Peers({
-      proof,
-      forwarder: undo.use(new RequestForwarder({ proof, clock, recheckMs: config.leaseMs })),
-      nodes: () => cluster.registry.list(),
-      atRest: new SandboxesAtRest({
-        saved,
-        leases,
-        describe: (principal, record) => access.resource(principal, record, null),
-      }),
-      isOwnedBy: (id, nodeId) => locator.isOwnedBy(id, nodeId),
-      onNudge: (id) => leases.poke(id),
-    });
+    const peers = createPeers({ config, cluster, domain: parts, saved }, undo);
     app = createHttpApp({
       ...parts,
       keys: cluster.keys,
@@ -123,7 +92,7 @@ export class StoreNodes implements AsyncDisposable {
     return {
       ...parts,
       leases: cluster.leases,
-      proof,
+      proof: cluster.proof,
       url: serving.url,
       keyOf,
       request,
