@@ -7,6 +7,7 @@ import { removeLeftovers } from "../../bench/leftovers.ts";
 import { openStore } from "../../packages/node/src/store/open-store.ts";
 import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
+import { guardDirectory } from "../cluster/sweep.ts";
 import { ChaosNode } from "./chaos-node.ts";
 import type { Random } from "./random.ts";
 import { SmallDisk } from "./small-disk.ts";
@@ -69,7 +70,7 @@ export class ChaosBed implements AsyncDisposable {
     const nodes: ChaosNode[] = [];
     for (const name of NODES) {
       const node = await ChaosNode.make({ name, directory, port: await freePort(), env });
-      parts.defer(() => rmSync(node.guardDirectory, { recursive: true, force: true }));
+      parts.defer(() => rmSync(guardDirectory(node.homeDir), { recursive: true, force: true }));
       parts.use(node.disk);
       nodes.push(node);
     }

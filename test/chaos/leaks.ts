@@ -1,6 +1,6 @@
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { listLeft } from "../../bench/leftovers.ts";
+import { walk } from "../../bench/walk.ts";
 import type { ChaosBed } from "./chaos-bed.ts";
 
 /** A store's objects of single sandboxes; chunks are shared, and garbage collection removes them later. */
@@ -9,20 +9,13 @@ const PREFIXES = ["locks/", "states/", "checkpoints/", "nodes/"];
 /** Leftovers of destroyed sandboxes on stopped nodes and in the store. */
 export async function findLeaks({ nodes, shared }: ChaosBed, ids: readonly string[]): Promise<string[]> {
   const left: string[] = [];
-  for (const { home, name } of nodes) {
-    left.push(...(await listLeft(join(home, "node"), ids)));
-    left.push(...filesIn(join(home, "checkpoints")).map((file) => `scratch of ${name}: ${file}`));
+  for (const { homeDir, name } of nodes) {
+    left.push(...(await listLeft(join(homeDir, "node"), ids)));
+    const scratch = await walk(join(homeDir, "checkpoints"));
+    left.push(...scratch.map((entry) => `scratch of ${name}: ${entry.name}`));
   }
   for (const prefix of PREFIXES) {
     for await (const { key } of shared.store.list(prefix)) left.push(`object ${key}`);
   }
   return [...new Set(left)];
-}
-
-function filesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
 }

@@ -41,7 +41,7 @@ interface BedParts {
   readonly network: Network;
   readonly url: string;
   readonly balancer: Haproxy;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly [ClusterNode, ClusterNode, ...ClusterNode[]];
 }
 
 /** Three nodes and a real HAProxy in front of them, each in its own network namespace. */
@@ -51,7 +51,7 @@ export class ClusterBed implements AsyncDisposable {
   /** The load balancer's address for clients. */
   readonly url: string;
   readonly balancer: Haproxy;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly [ClusterNode, ClusterNode, ...ClusterNode[]];
   #removed: Promise<void> | undefined;
 
   private constructor({ name, network, url, balancer, nodes }: BedParts) {
@@ -128,9 +128,9 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
       url: nodeUrls[at] as string,
       env: { ...shared, ...advertised, ...env },
     });
-  });
+  }) as [ClusterNode, ClusterNode, ClusterNode];
   // The first node creates the key that all share when they have a store.
-  await nodes[0]?.start();
+  await nodes[0].start();
   await Promise.all(nodes.slice(1).map((node) => node.start()));
   const balancer = await startBalancer(directory, balancerHost, hosts);
   return { name, network, url: balancerUrl, balancer, nodes };

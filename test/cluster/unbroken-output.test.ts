@@ -89,7 +89,7 @@ describe("a client that reads a program's output", () => {
   }, async () => {
     // Long enough to restart a node within its lease, also on a busy machine.
     await using bed = await startSharedBed({ store: "file", env: { SANDPIPER_LEASE_MS: "15000" } });
-    const { apiKey } = bed.nodes[0] as ClusterNode;
+    const { apiKey } = bed.nodes[0];
     const random = new Random(SEED);
     for (let round = 0; round < ROUNDS; round++) {
       await using client = new Client({ url: bed.url, apiKey });
@@ -112,7 +112,7 @@ describe("a client that reads a program's output", () => {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {
     await using bed = await startSharedBed({ store: "file" });
-    const { apiKey } = bed.nodes[0] as ClusterNode;
+    const { apiKey } = bed.nodes[0];
     const random = new Random(SEED);
     for (let round = 0; round < Math.ceil(ROUNDS / 3); round++) {
       await using client = new Client({ url: bed.url, apiKey });

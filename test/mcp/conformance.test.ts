@@ -1,17 +1,15 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { MockProvider } from "@sandpiper/providers";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startFixtureEndpoint } from "../../packages/node/src/mcp/testing/fixture-endpoint.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
+import { readDocument } from "../e2e/document.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { startAuthorizingProxy } from "./authorizing-proxy.ts";
 import { conformanceScenarios, type Findings, failuresOf, runConformance } from "./run-conformance.ts";
 
 /** The document is the list: the scenarios of the product's own server, and the others with the reason for a fixture. */
-const document = readFileSync(join(import.meta.dirname, "../../docs/mcp.md"), "utf8");
 const [, own = "", others = ""] =
-  /own server: `(.*)`\.\n.*\| scenario \| [^\n]*\n\|---\|---\|\n(.*?)\n\n/s.exec(document) ?? [];
+  /own server: `(.*)`\.\n.*\| scenario \| [^\n]*\n\|---\|---\|\n(.*?)\n\n/s.exec(readDocument("docs/mcp.md")) ?? [];
 const productScenarios = own.split("`, `");
 const fixtureScenarios = [...others.matchAll(/^\| `(\S+)` \| \S.* \|$/gm)].map(([, name = ""]) => name);
 const scenarios = [...productScenarios, ...fixtureScenarios];

@@ -1,39 +1,29 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { rejection } from "@sandpiper/core/testing";
-import {
-  createLogger,
-  type NodeConfigOptions,
-  parseNodeConfig,
-  type RunningNode,
-  startNode,
-} from "@sandpiper/node/server";
-import { Client } from "@sandpiper/sdk";
+import type { NodeConfigOptions } from "@sandpiper/node/server";
+import type { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
+import { blocksOf, readDocument, runProgram } from "../e2e/document.ts";
 import { NodeProcess } from "../node/node-process.ts";
+import { type SdkNode, startSdkNode } from "./sdk-node.ts";
 
 const IMAGE = "sandpiper-test:latest";
-const run = promisify(execFile);
-const repo = join(import.meta.dirname, "../..");
-
 const home = sharedDirectory("sdk-docker");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
-let node: RunningNode;
+let node: SdkNode;
 let client: Client;
 
-async function start(config: NodeConfigOptions = {}): Promise<void> {
+async function start(): Promise<void> {
   const docker = { url: dockerd.url, image: IMAGE };
-  const all = parseNodeConfig({ home, port: 0, defaultProvider: "docker", docker, stopGraceMs: 0, ...config });
-  node = await startNode(all, { logger: createLogger({ logLevel: "silent", logFormat: "json" }) });
-  client = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
+  node = await startSdkNode({ home, defaultProvider: "docker", docker, stopGraceMs: 0 });
+  ({ client } = node);
 }
 
 beforeAll(async () => {
@@ -45,10 +35,7 @@ afterEach(async () => {
   for await (const sandbox of client.sandboxes.list()) await sandbox.destroy();
 });
 
-afterAll(async () => {
-  client.close();
-  await node.stop();
-});
+afterAll(() => node.stop());
 
 /** The engine's containers, and its volumes except the agent's and caches. */
 async function left(): Promise<string[]> {
@@ -143,16 +130,10 @@ describe("a container, through the SDK", { timeout: 60_000 }, () => {
   });
 
   it("behaves as the program in docs/sdk.md shows", async () => {
-    const text = readFileSync(join(repo, "docs/sdk.md"), "utf8");
-    const [, program = ""] = /^```js\n([\s\S]*?)^```/m.exec(text) ?? [];
+    const [program = ""] = blocksOf(readDocument("docs/sdk.md"), "js");
     expect(program).toContain("node:24");
-    const argv = ["--input-type=module", "--eval", program.replaceAll("node:24", IMAGE)];
-    const env = {
-      ...process.env,
-      SANDPIPER_URL: node.url,
-      SANDPIPER_API_KEY: readFileSync(node.apiKeyFile, "utf8").trim(),
-    };
-    const { stdout } = await run(process.execPath, argv, { cwd: repo, env });
+    const env = { SANDPIPER_URL: node.url, SANDPIPER_API_KEY: node.apiKey };
+    const stdout = await runProgram(program.replaceAll("node:24", IMAGE), env);
     expect(stdout).toMatch(/^127\.0\.0\.1:\d+$/m);
     expect(stdout).toMatch(/^web npm \d+ \[/m);
   });
@@ -189,7 +170,6 @@ describe("a node that starts", { timeout: 60_000 }, () => {
 describe("a node whose engine does not answer at start-up", { timeout: 60_000 }, () => {
   it("starts, reports the engine as unavailable, and adopts its sandboxes when the engine answers", async () => {
     const sandbox = await client.sandboxes.create(docker);
-    client.close();
     await node.stop();
     await dockerd.kill();
     await start();
