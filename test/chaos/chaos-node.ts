@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@sandpiper/sdk";
@@ -43,11 +44,7 @@ export class ChaosNode extends ClusterNode {
   }
 
   get isRunning(): boolean {
-    try {
-      return process.kill(this.pid, 0);
-    } catch {
-      return false;
-    }
+    return existsSync(`/proc/${this.pid}`);
   }
 
   /** Starts the node, with retries like a supervisor's. */
