@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed, onTestFinished } from "vitest";
+import type { S3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
@@ -20,13 +21,9 @@ const FIRST_DOOR_PORT = 4700;
 const DOORS_PER_BED = 10;
 const SHOWN_LINES = 20;
 
-/** An S3 server on this machine. */
-interface S3Store {
+/** Nodes reach the server through the hub, so that a node that is cut off loses the store, too. */
+interface S3Store extends Pick<S3Server, "endpoint" | "env"> {
   readonly url: `s3://${string}`;
-  /** Its address; nodes reach it through the hub, so that a node that is cut off loses the store, too. */
-  readonly endpoint: string;
-  /** Further variables of the AWS SDK. */
-  readonly env: NodeJS.ProcessEnv;
 }
 
 interface ClusterBedOptions {

@@ -6,10 +6,10 @@ import { startDockerd } from "../../packages/providers/src/docker/testing/docker
 import { startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
 import { importTestImage, pushTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
+import { containersAndVolumes, IMAGE } from "../node/docker-home.ts";
 import { useNode } from "./node-process.ts";
 import { type CliOptions, type CliResult, runCli } from "./run-cli.ts";
 
-const IMAGE = "sandpiper-test:latest";
 const scratch = sharedDirectory("e2e");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
@@ -23,12 +23,7 @@ function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResu
   return runCli(argv, { ...options, env });
 }
 
-async function left(): Promise<string[]> {
-  const containers = await engine.docker.listContainers({ all: true });
-  const { Volumes: volumes } = await engine.docker.listVolumes();
-  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
-  return [...containers.flatMap(({ Names }) => Names), ...names];
-}
+const left = () => containersAndVolumes(engine, /^sandpiper-(agent|cache)-/);
 
 const docker = ["--provider", "docker", "--image", IMAGE] as const;
 

@@ -1,12 +1,13 @@
-import { globSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { globSync } from "node:fs";
+import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { startSdkNode, useNode } from "../sdk/sdk-node.ts";
 import { connectHttp, sessionStatus } from "./http-client.ts";
 
 const node = await useNode({ mcp: { idleMs: 1500 } });
 const { url, client: admin } = node;
+const stoppedHome = sharedDirectory("mcp-stopped");
 
 /** Directories of instances, running or left over. */
 const instancesIn = (home: string) => globSync("node/gvisor/instances/*", { cwd: home });
@@ -95,20 +96,14 @@ describe("two MCP clients with different keys", () => {
 
 describe("a node that stops", () => {
   it("ends its MCP sessions and destroys their sandboxes", async () => {
-    const place = mkdtempSync(join(tmpdir(), "sandpiper-mcp-stop-"));
-    const stopped = await startSdkNode({ home: place });
-    try {
-      await using agent = await connectHttp(stopped);
-      const running = agent.call("run_command", { command: "sleep 600" });
-      running.catch(() => {});
-      await expect.poll(() => instancesIn(place)).toHaveLength(1);
-      await stopped.stop();
-      expect(instancesIn(place)).toEqual([]);
-      await agent.client.close();
-      await expect(running).rejects.toThrow();
-    } finally {
-      await stopped.stop();
-      rmSync(place, { recursive: true, force: true });
-    }
+    await using stopped = await startSdkNode({ home: stoppedHome });
+    await using agent = await connectHttp(stopped);
+    const running = agent.call("run_command", { command: "sleep 600" });
+    running.catch(() => {});
+    await expect.poll(() => instancesIn(stoppedHome)).toHaveLength(1);
+    await stopped.stop();
+    expect(instancesIn(stoppedHome)).toEqual([]);
+    await agent.client.close();
+    await expect(running).rejects.toThrow();
   });
 });

@@ -1,8 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
-import type { NodeConfigOptions } from "@sandpiper/node/server";
 import type { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
@@ -10,19 +6,20 @@ import { startDockerd } from "../../packages/providers/src/docker/testing/docker
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { blocksOf, readDocument, runProgram } from "../e2e/document.ts";
+import { containersAndVolumes, IMAGE } from "../node/docker-home.ts";
 import { NodeProcess } from "../node/node-process.ts";
 import { type SdkNode, startSdkNode } from "./sdk-node.ts";
 
-const IMAGE = "sandpiper-test:latest";
 const home = sharedDirectory("sdk-docker");
+const killedHome = sharedDirectory("sdk-docker-killed");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
+const settings = { url: dockerd.url, image: IMAGE };
 let node: SdkNode;
 let client: Client;
 
 async function start(): Promise<void> {
-  const docker = { url: dockerd.url, image: IMAGE };
-  node = await startSdkNode({ home, defaultProvider: "docker", docker, stopGraceMs: 0 });
+  node = await startSdkNode({ home, defaultProvider: "docker", docker: settings, stopGraceMs: 0 });
   ({ client } = node);
 }
 
@@ -37,13 +34,7 @@ afterEach(async () => {
 
 afterAll(() => node.stop());
 
-/** The engine's containers, and its volumes except the agent's and caches. */
-async function left(): Promise<string[]> {
-  const containers = await engine.docker.listContainers({ all: true });
-  const { Volumes: volumes } = await engine.docker.listVolumes();
-  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
-  return [...containers.flatMap(({ Names }) => Names), ...names];
-}
+const left = () => containersAndVolumes(engine, /^sandpiper-(agent|cache)-/);
 
 const docker = { provider: "docker", image: IMAGE } as const;
 
@@ -141,13 +132,10 @@ describe("a container, through the SDK", { timeout: 60_000 }, () => {
 
 describe("a node that starts", { timeout: 60_000 }, () => {
   it("rebuilds sandboxes whose image has changed, and adopts the others with their processes", async () => {
-    const own = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
-    await using stack = new AsyncDisposableStack();
-    stack.defer(() => rmSync(own, { recursive: true, force: true }));
-    const settings = { url: dockerd.url, image: IMAGE };
-    const config: NodeConfigOptions = { home: own, port: 0, logLevel: "warn", providers: ["docker"], docker: settings };
+    const startHere = () =>
+      NodeProcess.start({ home: killedHome, port: 0, logLevel: "warn", providers: ["docker"], docker: settings });
     const image = await importTestImage(engine, { name: "changing:2", label: "old" });
-    const first = stack.use(await NodeProcess.start(config));
+    await using first = await startHere();
     const outdated = await first.client.sandboxes.create({ provider: "docker", image });
     const current = await first.client.sandboxes.create(docker);
     await outdated.exec("echo kept > /.data/file");
@@ -155,7 +143,7 @@ describe("a node that starts", { timeout: 60_000 }, () => {
     await first.kill();
     await importTestImage(engine, { name: "changing:2", label: "new" });
 
-    const second = stack.use(await NodeProcess.start(config));
+    await using second = await startHere();
     expect(second.started).toMatchObject({ rebuilt: [outdated.id], lost: [], removed: [] });
     expect(second.started.adopted.toSorted()).toEqual([outdated.id, current.id].sort());
     const again = await second.client.sandboxes.connect(outdated.id);
