@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Import, isTest, readImports } from "./imports.ts";
+import { type Import, isTest, packageOf, readImports } from "./imports.ts";
 
 const imports = readImports();
 const testTools = ["vitest", "fast-check", "@modelcontextprotocol/client"];
@@ -86,8 +86,4 @@ function isBuiltin(specifier: string): boolean {
 /** Tests, and the contract suites that tests call, may use the test tools. */
 function isFree(from: string, name: string): boolean {
   return (isTest(from) || from.includes("/testing/")) && testTools.includes(name);
-}
-
-function packageOf(specifier: string): string {
-  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }

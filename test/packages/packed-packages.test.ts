@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { createContext, Script } from "node:vm";
 import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
+import { packageOf } from "../architecture/imports.ts";
 import { blocksOf, commentsOf, readDocument } from "../e2e/document.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { findNode20 } from "./node-20.ts";
@@ -214,8 +215,4 @@ function importsOf(text: string): string[] {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
   const specifiers = /^(?:import|export)\b[^"'`;]*?\bfrom "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm;
   return [...code.matchAll(specifiers)].map((match) => match[1] ?? match[2] ?? (match[3] as string));
-}
-
-function packageOf(specifier: string): string {
-  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
