@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { findCycles } from "./cycles.ts";
+import type { Import } from "./imports.ts";
 import { readSourceFiles } from "./source-files.ts";
 
 /** The modules of the agent. Each uses only those before it. */
@@ -19,17 +21,12 @@ const order = [
   "main",
 ];
 
-interface Use {
-  /** Paths from `agent/src`. */
-  readonly from: string;
-  readonly to: string;
-}
-
 const files = readSourceFiles()
   .filter(({ path }) => path.startsWith("agent/src/") && !path.startsWith("agent/src/bin/"))
   .map(({ path, text }) => ({ path: path.slice("agent/src/".length), text }))
   .filter(({ path }) => path !== "lib.rs");
 const paths = new Set(files.map(({ path }) => path));
+/** With paths from `agent/src`. */
 const uses = files.flatMap(({ path, text }) => usesOf(path, text));
 
 describe("the agent's modules", () => {
@@ -43,7 +40,7 @@ describe("the agent's modules", () => {
   });
 
   it("have no files that use each other, directly or through others", () => {
-    expect(findCycle()).toEqual([]);
+    expect(findCycles(uses)).toEqual([]);
   });
 });
 
@@ -73,7 +70,7 @@ describe("the check of the agent's modules", () => {
   });
 });
 
-function usesOf(path: string, text: string): Use[] {
+function usesOf(path: string, text: string): Import[] {
   const code = text.replace(/\/\/.*$/gm, "");
   // In a module of unit tests `super` is the file itself.
   const withoutTests = code.split(/#\[cfg\(test\)\]\s*mod \w+ \{/)[0] ?? "";
@@ -145,23 +142,6 @@ function moduleOf(path: string): string {
   return (path.split("/")[0] ?? "").replace(/\.rs$/, "");
 }
 
-function followsOrder({ from, to }: Use): boolean {
+function followsOrder({ from, to }: Import): boolean {
   return order.indexOf(moduleOf(to)) <= order.indexOf(moduleOf(from));
-}
-
-function findCycle(): string[] {
-  const next = new Map<string, string[]>();
-  for (const { from, to } of uses) next.set(from, [...(next.get(from) ?? []), to]);
-  const done = new Set<string>();
-  const visit = (path: string, trail: readonly string[]): string[] => {
-    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path];
-    if (done.has(path)) return [];
-    for (const to of next.get(path) ?? []) {
-      const cycle = visit(to, [...trail, path]);
-      if (cycle.length > 0) return cycle;
-    }
-    done.add(path);
-    return [];
-  };
-  return [...paths].map((path) => visit(path, [])).find((cycle) => cycle.length > 0) ?? [];
 }

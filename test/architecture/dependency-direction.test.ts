@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Import, isTest, readImports } from "./imports.ts";
+import { type Import, isTest, packageOf, readImports } from "./imports.ts";
 
 const imports = readImports();
 const testTools = ["vitest", "fast-check", "@modelcontextprotocol/client"];
@@ -24,7 +24,7 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
   },
 };
 
-describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => {
+describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces, others }) => {
   const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
 
   it("has imports", () => {
@@ -39,30 +39,18 @@ describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => 
   it("imports other packages by name, never by file", () => {
     expect(wrong(own, ({ to }) => !to.includes("packages/") || to.startsWith(`packages/${name}/`))).toEqual([]);
   });
-});
 
-describe.each(Object.entries(allowed).filter(([, { others }]) => others !== undefined))(
-  "packages/%s",
-  (name, { others }) => {
-    it(`has no dependencies except ${others?.join(", ") || "Sandpiper's"}, and test tools in tests`, () => {
-      const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
-      const elsewhere = own.filter(({ to }) => !isWorkspace(to) && !to.startsWith("packages/") && !isBuiltin(to));
-      expect(wrong(elsewhere, ({ from, to }) => isFree(from, packageOf(to)) || !!others?.includes(to))).toEqual([]);
-    });
-  },
-);
-
-describe("protocol and core", () => {
-  it("import nothing of Node.js outside their tests", () => {
-    const domain = imports.filter(({ from }) => /^packages\/(protocol|core)\//.test(from) && !isTest(from));
-    expect(wrong(domain, ({ to }) => !isBuiltin(to))).toEqual([]);
+  if (others === undefined) return;
+  it(`has no dependencies except ${others.join(", ") || "Sandpiper's"}, and test tools in tests`, () => {
+    const elsewhere = own.filter(({ to }) => !isWorkspace(to) && !to.startsWith("packages/") && !isBuiltin(to));
+    expect(wrong(elsewhere, ({ from, to }) => isFree(from, packageOf(to)) || others.includes(to))).toEqual([]);
   });
 });
 
-describe("the SDK", () => {
-  it("imports nothing of Node.js outside its tests, so that it runs in browsers", () => {
-    const client = imports.filter(({ from }) => from.startsWith("packages/sdk/") && !isTest(from));
-    expect(wrong(client, ({ to }) => !isBuiltin(to))).toEqual([]);
+describe.each(["protocol", "core", "sdk"])("packages/%s, which is free of a runtime", (name) => {
+  it("imports nothing of Node.js outside its tests", () => {
+    const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`) && !isTest(from));
+    expect(wrong(own, ({ to }) => !isBuiltin(to))).toEqual([]);
   });
 });
 
@@ -98,8 +86,4 @@ function isBuiltin(specifier: string): boolean {
 /** Tests, and the contract suites that tests call, may use the test tools. */
 function isFree(from: string, name: string): boolean {
   return (isTest(from) || from.includes("/testing/")) && testTools.includes(name);
-}
-
-function packageOf(specifier: string): string {
-  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }

@@ -31,3 +31,8 @@ function withoutComments(text: string): string {
 export function isTest(path: string): boolean {
   return /\.test(-d)?\.ts$/.test(path);
 }
+
+/** The package that an import names. */
+export function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}

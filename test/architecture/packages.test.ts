@@ -46,7 +46,9 @@ describe("agent/Cargo.toml", () => {
   });
 });
 
-describe.each(workspaces)("the package page of $name", ({ path, description, engines }) => {
+describe.each(workspaces)("package $name", ({ path, description, engines, exports = {}, bin = {}, version }) => {
+  const targets = [...Object.values(exports), ...Object.values(bin)].map((target) => join(dirname(path), target));
+
   it("states its purpose and the Node.js version that it needs", () => {
     expect(description).toMatch(/\S/);
     expect(engines?.["node"]).toMatch(/^>=\d+$/);
@@ -57,21 +59,17 @@ describe.each(workspaces)("the package page of $name", ({ path, description, eng
     expect(readme).toMatch(/^```(ts|sh)$/m);
     expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(40);
   });
-});
-
-describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, bin = {}, version }) => {
-  const targets = [...Object.values(exports), ...Object.values(bin)].map((target) => join(dirname(path), target));
 
   it("has the version of the repository", () => {
     expect(version).toBe(manifests.find((manifest) => manifest.path === "package.json")?.version);
   });
 
-  it("exists", () => {
+  it("has a public surface that exists", () => {
     expect(targets).not.toEqual([]);
     expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]);
   });
 
-  it("is a list of names written by hand", () => {
+  it("has a public surface that is a list of names written by hand", () => {
     const roots = files.filter((file) => targets.includes(file.path) && file.path.endsWith("/index.ts"));
     for (const root of roots) {
       expect(root.text, root.path).toMatch(

@@ -7,6 +7,7 @@ import { removeLeftovers } from "../../bench/leftovers.ts";
 import { openStore } from "../../packages/node/src/store/open-store.ts";
 import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
+import { guardDirectory } from "../cluster/sweep.ts";
 import { ChaosNode } from "./chaos-node.ts";
 import type { Random } from "./random.ts";
 import { SmallDisk } from "./small-disk.ts";
@@ -20,7 +21,7 @@ const MAX_SKEW_MS = 200;
 
 export type StoreKind = "file" | "s3";
 
-export interface ChaosBedOptions {
+interface ChaosBedOptions {
   readonly store: StoreKind;
   readonly random: Random;
 }
@@ -34,60 +35,37 @@ interface SharedStore {
   readonly disk?: SmallDisk | undefined;
 }
 
+export type ChaosBed = Awaited<ReturnType<typeof startChaosBed>>;
+
 /** Three nodes on one machine and a store; faults can be injected into each of them. */
-export class ChaosBed implements AsyncDisposable {
-  readonly directory: string;
-  readonly nodes: readonly ChaosNode[];
-  readonly shared: SharedStore;
-  readonly #parts: AsyncDisposableStack;
-
-  private constructor(
-    directory: string,
-    nodes: readonly ChaosNode[],
-    shared: SharedStore,
-    parts: AsyncDisposableStack,
-  ) {
-    this.directory = directory;
-    this.nodes = nodes;
-    this.shared = shared;
-    this.#parts = parts;
+export async function startChaosBed({ store, random }: ChaosBedOptions) {
+  await using parts = new AsyncDisposableStack();
+  // The process id distinguishes a killed run's leftovers from a running one's files.
+  const directory = mkdtempSync(join(tmpdir(), `sandpiper-chaos-${process.pid}-`));
+  parts.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
+  const env = {
+    ...shared.env,
+    SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url"),
+    SANDPIPER_LEASE_MS: `${LEASE_MS}`,
+    SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`,
+    SANDPIPER_STOP_GRACE_MS: "1000",
+  };
+  const nodes: ChaosNode[] = [];
+  for (const name of NODES) {
+    const node = await ChaosNode.make({ name, directory, port: await freePort(), env });
+    parts.defer(() => rmSync(guardDirectory(node.homeDir), { recursive: true, force: true }));
+    parts.use(node.disk);
+    nodes.push(node);
   }
-
-  static async start({ store, random }: ChaosBedOptions): Promise<ChaosBed> {
-    await using parts = new AsyncDisposableStack();
-    // The process id distinguishes a killed run's leftovers from a running one's files.
-    const directory = mkdtempSync(join(tmpdir(), `sandpiper-chaos-${process.pid}-`));
-    parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-    const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
-    const env = {
-      ...shared.env,
-      SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url"),
-      SANDPIPER_LEASE_MS: `${LEASE_MS}`,
-      SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`,
-      SANDPIPER_STOP_GRACE_MS: "1000",
-    };
-    const nodes: ChaosNode[] = [];
-    for (const name of NODES) {
-      const node = await ChaosNode.make({ name, directory, port: await freePort(), env });
-      parts.defer(() => rmSync(node.guardDirectory, { recursive: true, force: true }));
-      parts.use(node.disk);
-      nodes.push(node);
-    }
-    // Runs before the disks are unmounted, because they hold the instances' records.
-    parts.defer(() => removeLeftovers(directory));
-    for (const node of nodes) parts.defer(() => node.kill9());
-    // The first node creates the key that all share.
-    for (const node of nodes) await node.start();
-    return new ChaosBed(directory, nodes, shared, parts.move());
-  }
-
-  get apiKey(): string {
-    return (this.nodes[0] as ChaosNode).apiKey;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts.disposeAsync();
-  }
+  // Runs before the disks are unmounted, because they hold the instances' records.
+  parts.defer(() => removeLeftovers(directory));
+  for (const node of nodes) parts.defer(() => node.kill9());
+  // The first node creates the key that all share.
+  for (const node of nodes) await node.start();
+  const [{ apiKey }] = nodes as [ChaosNode];
+  const owned = parts.move();
+  return { nodes, shared, apiKey, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 async function openBucket(parts: AsyncDisposableStack, random: Random): Promise<SharedStore> {

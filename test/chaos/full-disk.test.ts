@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
@@ -20,12 +20,9 @@ async function append(sandbox: Sandbox, lines: readonly number[]): Promise<numbe
 }
 
 it("a sandbox on a full disk keeps acknowledged writes and keeps running when its checkpoint fails", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "sandpiper-full-disk-"));
-  await using cleanUp = new AsyncDisposableStack();
-  cleanUp.defer(() => rm(directory, { recursive: true, force: true }));
-  const disk = cleanUp.use(await SmallDisk.mount(join(directory, "disk"), 64));
+  await using disk = await SmallDisk.mount(join(tmpdir(), `sandpiper-full-disk-${process.pid}`), 64);
   const provider = new GvisorProvider({ stateDirectory: disk.path });
-  const sandbox = cleanUp.use(await Sandbox.create(provider, { diskMib: 64 }));
+  await using sandbox = await Sandbox.create(provider, { diskMib: 64 });
   await sandbox.exec(`head -c ${PAGE_BYTES - 3} /dev/zero > ${LINES_FILE}`);
 
   await disk.fill();

@@ -2,10 +2,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, SandboxError } from "@sandpiper/sdk";
-import { ChaosBed, type StoreKind } from "./chaos-bed.ts";
+import { listLeft } from "../../bench/leftovers.ts";
+import { walk } from "../../bench/walk.ts";
+import { type ChaosBed, type StoreKind, startChaosBed } from "./chaos-bed.ts";
 import { faults } from "./faults.ts";
 import { InstanceWatch } from "./instance-watch.ts";
-import { findLeaks } from "./leaks.ts";
 import { Random } from "./random.ts";
 import { requests } from "./requests.ts";
 import { SandboxWriter } from "./sandbox-writer.ts";
@@ -15,6 +16,8 @@ const POLICIES = [{ everyMs: 1000, keepLast: 3 }, { perCommand: true, keepLast: 
 /** Longer than a node waits for a sandbox whose owner has died. */
 const PROGRESS_MS = 45_000;
 const DESTROY_MS = 45_000;
+/** A store's objects of single sandboxes; chunks are shared, and garbage collection removes them later. */
+const SANDBOX_PREFIXES = ["locks/", "states/", "checkpoints/", "nodes/"];
 
 export interface ChaosOptions {
   readonly rounds: number;
@@ -36,7 +39,7 @@ export interface ChaosReport {
 /** Injects faults into nodes, store and disks, round by round, while clients write. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const random = new Random(options.seed);
-  await using bed = await ChaosBed.start({ store: options.store, random: new Random(options.seed + 1) });
+  await using bed = await startChaosBed({ store: options.store, random: new Random(options.seed + 1) });
   const run = new ChaosRun(options, bed, random);
   using watch = new InstanceWatch({
     places: bed.nodes.map(({ place }) => place),
@@ -218,4 +221,18 @@ class ChaosRun {
   #log(line: string): void {
     this.#options.log(`${new Date().toISOString()} ${line}`);
   }
+}
+
+/** Leftovers of destroyed sandboxes on stopped nodes and in the store. */
+async function findLeaks({ nodes, shared }: ChaosBed, ids: readonly string[]): Promise<string[]> {
+  const left: string[] = [];
+  for (const { homeDir, name } of nodes) {
+    left.push(...(await listLeft(join(homeDir, "node"), ids)));
+    const scratch = await walk(join(homeDir, "checkpoints"));
+    left.push(...scratch.map((entry) => `scratch of ${name}: ${entry.name}`));
+  }
+  for (const prefix of SANDBOX_PREFIXES) {
+    for await (const { key } of shared.store.list(prefix)) left.push(`object ${key}`);
+  }
+  return [...new Set(left)];
 }

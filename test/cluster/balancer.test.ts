@@ -58,7 +58,7 @@ describe("three nodes behind HAProxy", () => {
     await using bed = await startBed();
     for (const node of bed.nodes.slice(1))
       await bed.balancer.command(`set server sandpiper/${bed.nameOf(node)} state maint`);
-    const headers = { authorization: `Bearer ${bed.nodes[0]?.apiKey}` };
+    const headers = { authorization: `Bearer ${bed.nodes[0].apiKey}` };
     const [response, socket] = await upgrade(`${bed.url}/v1/socket`, headers);
     expect([response.statusCode, response.headers["set-cookie"]]).toEqual([101, [expect.stringMatching(/=node-1;/)]]);
     socket?.destroy();
@@ -74,13 +74,13 @@ describe("three nodes behind HAProxy", () => {
     const ended = once(socket as Socket, "close");
     socket?.resume();
 
-    await bed.cut(second as ClusterNode);
+    await bed.cut(second);
     await becomes(bed, ["UP", "DOWN", "UP"]);
     await ended;
     const moved = await fetch(`${bed.url}/health`, { headers });
     expect([moved.status, assigned(moved)]).toEqual([200, expect.stringMatching(/node-[13]/)]);
 
-    await bed.heal(second as ClusterNode);
+    await bed.heal(second);
     await becomes(bed, ["UP", "UP", "UP"]);
     expect((await fetch(`${bed.url}/v1/sandboxes`, { headers })).status).toBe(200);
   });

@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Abandoned } from "./abandon-bed.ts";
 import { ClusterBed } from "./cluster-bed.ts";
-import type { ClusterNode } from "./cluster-node.ts";
 import { listNamespaces } from "./namespaces.ts";
 import { bedDirectory, removeAbandonedBeds } from "./sweep.ts";
 
@@ -12,22 +11,22 @@ describe("a node in its own network namespace", () => {
   it("runs sandboxes and adopts them after kill -9", async () => {
     await using bed = await ClusterBed.start();
     const [first] = bed.nodes;
-    const client = first?.client();
-    const sandbox = await client?.sandboxes.create({ memoryMib: 128 });
-    expect((await sandbox?.exec("echo $((6 * 7))"))?.stdout).toBe("42\n");
-    await first?.kill9();
-    await first?.start();
-    expect((await sandbox?.exec("echo again"))?.stdout).toBe("again\n");
-    client?.close();
+    const client = first.client();
+    const sandbox = await client.sandboxes.create({ memoryMib: 128 });
+    expect((await sandbox.exec("echo $((6 * 7))")).stdout).toBe("42\n");
+    await first.kill9();
+    await first.start();
+    expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
+    client.close();
   });
 
   it("does not answer while it is frozen", async () => {
     await using bed = await ClusterBed.start();
     const [first] = bed.nodes;
-    first?.freeze();
-    await expect(fetch(`${first?.url}/health`, { signal: AbortSignal.timeout(300) })).rejects.toThrow();
-    first?.thaw();
-    expect((await fetch(`${first?.url}/health`)).status).toBe(200);
+    first.freeze();
+    await expect(fetch(`${first.url}/health`, { signal: AbortSignal.timeout(300) })).rejects.toThrow();
+    first.thaw();
+    expect((await fetch(`${first.url}/health`)).status).toBe(200);
   });
 });
 
@@ -37,13 +36,13 @@ describe("a node that is cut off the network", () => {
     const [first, second] = bed.nodes;
     const fetchSecond = "fetch('http://10.77.0.12:4747/health', { signal: AbortSignal.timeout(1000) })";
     const ask = () =>
-      first?.runInside([process.execPath, "-e", `${fetchSecond}.then(({ status }) => console.log(status))`]);
+      first.runInside([process.execPath, "-e", `${fetchSecond}.then(({ status }) => console.log(status))`]);
     expect(await ask()).toBe("200\n");
-    await bed.cut(second as ClusterNode);
+    await bed.cut(second);
     await expect(ask()).rejects.toThrow(/TimeoutError|EHOSTUNREACH/);
-    await expect(fetch(`${second?.url}/health`, { signal: AbortSignal.timeout(1000) })).rejects.toThrow();
-    expect((await fetch(`${first?.url}/health`)).status).toBe(200);
-    await bed.heal(second as ClusterNode);
+    await expect(fetch(`${second.url}/health`, { signal: AbortSignal.timeout(1000) })).rejects.toThrow();
+    expect((await fetch(`${first.url}/health`)).status).toBe(200);
+    await bed.heal(second);
     expect(await ask()).toBe("200\n");
   });
 });

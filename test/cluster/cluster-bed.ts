@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed, onTestFinished } from "vitest";
+import type { S3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
@@ -20,13 +21,9 @@ const FIRST_DOOR_PORT = 4700;
 const DOORS_PER_BED = 10;
 const SHOWN_LINES = 20;
 
-/** An S3 server on this machine. */
-interface S3Store {
+/** Nodes reach the server through the hub, so that a node that is cut off loses the store, too. */
+interface S3Store extends Pick<S3Server, "endpoint" | "env"> {
   readonly url: `s3://${string}`;
-  /** Its address; nodes reach it through the hub, so that a node that is cut off loses the store, too. */
-  readonly endpoint: string;
-  /** Further variables of the AWS SDK. */
-  readonly env: NodeJS.ProcessEnv;
 }
 
 interface ClusterBedOptions {
@@ -41,7 +38,7 @@ interface BedParts {
   readonly network: Network;
   readonly url: string;
   readonly balancer: Haproxy;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly [ClusterNode, ClusterNode, ...ClusterNode[]];
 }
 
 /** Three nodes and a real HAProxy in front of them, each in its own network namespace. */
@@ -51,7 +48,7 @@ export class ClusterBed implements AsyncDisposable {
   /** The load balancer's address for clients. */
   readonly url: string;
   readonly balancer: Haproxy;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly [ClusterNode, ClusterNode, ...ClusterNode[]];
   #removed: Promise<void> | undefined;
 
   private constructor({ name, network, url, balancer, nodes }: BedParts) {
@@ -128,9 +125,9 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
       url: nodeUrls[at] as string,
       env: { ...shared, ...advertised, ...env },
     });
-  });
+  }) as [ClusterNode, ClusterNode, ClusterNode];
   // The first node creates the key that all share when they have a store.
-  await nodes[0]?.start();
+  await nodes[0].start();
   await Promise.all(nodes.slice(1).map((node) => node.start()));
   const balancer = await startBalancer(directory, balancerHost, hosts);
   return { name, network, url: balancerUrl, balancer, nodes };

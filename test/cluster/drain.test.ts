@@ -33,7 +33,7 @@ async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
 describe("a draining node", () => {
   it("moves its sandboxes with their processes to other nodes on SIGTERM, and exits with 0", async () => {
     await using bed = await startSharedBed({ store: "s3" });
-    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const [first, second] = bed.nodes;
     await using busy = await busySandboxes(second, bed.url, first.apiKey);
     expect(await second.terminate()).toBe(0);
     expect(await busy.left()).toEqual([]);
@@ -46,7 +46,7 @@ describe("a draining node", () => {
 
   it("releases its sandboxes on `sandpiper node drain`, and accepts no new ones", async () => {
     await using bed = await startSharedBed({ store: "file" });
-    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const [first, second] = bed.nodes;
     const { apiKey } = first;
     await using busy = await busySandboxes(second, bed.url, apiKey);
     const env = { SANDPIPER_URL: second.url, SANDPIPER_API_KEY: apiKey };

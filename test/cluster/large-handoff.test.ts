@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import type { ClusterNode } from "./cluster-node.ts";
 import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
@@ -7,7 +6,7 @@ it.each(["s3", "file"] as const)(
   "a handoff of a large sandbox saves it once while it runs and once stopped, and keeps its files (%s)",
   async (store) => {
     await using bed = await startSharedBed({ store });
-    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const [first, second] = bed.nodes;
     const sandbox = await first.client().sandboxes.create({ memoryMib: 512 });
     const { stdout: expected } = await sandbox.exec("head -c 100M /dev/urandom > /tmp/large; sha256sum < /tmp/large");
     for (const target of [second, first]) {

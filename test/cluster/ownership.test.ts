@@ -15,7 +15,7 @@ const SEARCH = `
 describe("a sandbox in a cluster", () => {
   it("does not move for callers of other tenants, and cannot read its own token", async () => {
     await using bed = await startSharedBed({ store: "file" });
-    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const [first, second] = bed.nodes;
     const admin = first.client();
     const holder = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });
     const { id, token } = await createdBy(holder);
@@ -69,7 +69,7 @@ describe("a sandbox in a cluster", () => {
 
   it("moves when its node is frozen for longer than its lease, and stays there when that node resumes", async () => {
     await using bed = await startSharedBed({ store: "s3" });
-    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const [first, second] = bed.nodes;
     const credential = first.apiKey;
     const own = first.client();
     const sandbox = await own.sandboxes.create({ memoryMib: 128 });

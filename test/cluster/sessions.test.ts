@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { countTo, numbersTo } from "../node/numbered-output.ts";
-import type { ClusterBed } from "./cluster-bed.ts";
-import type { ClusterNode } from "./cluster-node.ts";
 import { createdBy, isStatus, printed, rawSession, status } from "./raw-session.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
@@ -9,14 +7,10 @@ const COUNT = countTo(100);
 const NUMBERS = numbersTo(100);
 const text = expect.any(String);
 
-function nodesOf(bed: ClusterBed): readonly [ClusterNode, ClusterNode, ClusterNode] {
-  return bed.nodes as readonly ClusterNode[] as [ClusterNode, ClusterNode, ClusterNode];
-}
-
 describe("a session in a cluster, message by message", () => {
   it("is created on one node, reattached there, and moves to the node where a client attaches", async () => {
     await using bed = await startSharedBed({ store: "s3" });
-    const [first, second] = nodesOf(bed);
+    const [first, second] = bed.nodes;
     const credential = first.apiKey;
 
     const creating = rawSession(bed, "/create?memoryMib=128", { credential, cookie: "SANDPIPER_NODE=node-1" });
@@ -53,7 +47,7 @@ describe("a session in a cluster, message by message", () => {
 
   it("is in use while a client is attached on another node, and moves on a takeover with the token", async () => {
     await using bed = await startSharedBed({ store: "s3" });
-    const [first, second] = nodesOf(bed);
+    const [first, second] = bed.nodes;
     const credential = first.apiKey;
     const holder = rawSession(first, "/create?memoryMib=128", { credential });
     const { id, token } = await createdBy(holder);
@@ -80,7 +74,7 @@ describe("a session in a cluster, message by message", () => {
 describe("a session whose node died and does not return", () => {
   it("is restored on another node from the newest checkpoint after the lease expires, and names the checkpoint", async () => {
     await using bed = await startSharedBed({ store: "s3" });
-    const [first, second] = nodesOf(bed);
+    const [first, second] = bed.nodes;
     const client = first.client();
     const sandbox = await client.sandboxes.create({ memoryMib: 128 });
     await sandbox.exec("echo saved > ~/file");
@@ -103,7 +97,7 @@ describe("a session whose node died and does not return", () => {
 
   it("ends with an error when the sandbox has no checkpoint", async () => {
     await using bed = await startSharedBed({ store: "file" });
-    const [first, second] = nodesOf(bed);
+    const [first, second] = bed.nodes;
     const creating = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });
     const { id, token } = await createdBy(creating);
     await first.kill9();

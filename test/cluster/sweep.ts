@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, globSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeLeftovers } from "../../bench/leftovers.ts";
@@ -12,7 +12,9 @@ export async function removeBed(bed: string): Promise<void> {
   for (const name of namespaces) await removeNamespace(name);
   const directory = bedDirectory(bed);
   await removeLeftovers(directory);
-  for (const guard of guardDirectories(directory)) {
+  for (const guard of globSync(join(directory, "*"))
+    .map(guardDirectory)
+    .filter((path) => existsSync(path))) {
     await removeLeftovers(guard);
     rmSync(guard, { recursive: true, force: true });
   }
@@ -30,9 +32,7 @@ export function bedDirectory(bed: string): string {
   return join(tmpdir(), bed);
 }
 
-/** A node's lease guard has its directory outside the node's home, named after it. */
-function guardDirectories(bedDirectory: string): string[] {
-  const homes = existsSync(bedDirectory) ? readdirSync(bedDirectory).map((name) => join(bedDirectory, name)) : [];
-  const names = homes.map((home) => createHash("sha256").update(home).digest("hex").slice(0, 16));
-  return names.map((name) => join("/run/sandpiper", name)).filter((path) => existsSync(path));
+/** The directory of a node's lease guard, which is outside the node's home. */
+export function guardDirectory(home: string): string {
+  return join("/run/sandpiper", createHash("sha256").update(home).digest("hex").slice(0, 16));
 }

@@ -31,57 +31,49 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
     .map(([, item]) => item);
 }
 
-class Round {
-  readonly #bed: ClusterBed;
-  readonly #apiKey: string;
-  readonly #sandbox: Sandbox;
-  readonly #random: Random;
-
-  constructor(bed: ClusterBed, sandbox: Sandbox, { apiKey, random }: { apiKey: string; random: Random }) {
-    this.#bed = bed;
-    this.#sandbox = sandbox;
-    this.#apiKey = apiKey;
-    this.#random = random;
-  }
-
-  /** Waits until a node runs the sandbox. */
-  async owner(): Promise<ClusterNode> {
-    await using client = new Client({ url: this.#bed.url, apiKey: this.#apiKey });
-    let owner: ClusterNode | undefined;
-    const find = async () => {
-      const { node } = await this.#sandbox.refresh();
-      const url = (await client.nodes.list()).find(({ id }) => id === node)?.url ?? "";
-      owner = this.#bed.nodes[Number(/\.1(\d):/.exec(url)?.[1]) - 1];
-      return owner;
-    };
-    await expect.poll(find).toBeDefined();
-    return owner as unknown as ClusterNode;
-  }
-
-  readonly disturbances: Readonly<Record<string, () => Promise<unknown>>> = {
-    cut: async () => {
-      for (const node of this.#bed.nodes) {
-        await this.#bed.balancer.command(`shutdown sessions server sandpiper/${this.#bed.nameOf(node)}`);
-      }
-    },
-    restart: async () => {
-      const owner = await this.owner();
-      await owner.kill9();
-      await owner.start();
-    },
-    checkpoint: () => this.#sandbox.checkpoint(),
-    handOff: async () => {
-      const owner = await this.owner();
-      const others = this.#bed.nodes.filter((node) => node !== owner);
-      await handOff(this.#random.pick(others), this.#sandbox.id, this.#apiKey);
-    },
-    drain: async () => {
-      const owner = await this.owner();
-      expect(await owner.terminate()).toBe(0);
-      await owner.start();
-    },
-  };
+interface Round {
+  readonly bed: ClusterBed;
+  /** A client of the load balancer. */
+  readonly client: Client;
+  readonly sandbox: Sandbox;
 }
+
+/** Waits until a node runs the sandbox. */
+async function ownerOf({ bed, client, sandbox }: Round): Promise<ClusterNode> {
+  let owner: ClusterNode | undefined;
+  const find = async () => {
+    const { node } = await sandbox.refresh();
+    const url = (await client.nodes.list()).find(({ id }) => id === node)?.url ?? "";
+    owner = bed.nodes[Number(/\.1(\d):/.exec(url)?.[1]) - 1];
+    return owner;
+  };
+  await expect.poll(find).toBeDefined();
+  return owner as unknown as ClusterNode;
+}
+
+const disturbances: Readonly<Record<string, (round: Round, random: Random) => Promise<unknown>>> = {
+  cut: async ({ bed }) => {
+    for (const node of bed.nodes) {
+      await bed.balancer.command(`shutdown sessions server sandpiper/${bed.nameOf(node)}`);
+    }
+  },
+  restart: async (round) => {
+    const owner = await ownerOf(round);
+    await owner.kill9();
+    await owner.start();
+  },
+  checkpoint: ({ sandbox }) => sandbox.checkpoint(),
+  handOff: async (round, random) => {
+    const owner = await ownerOf(round);
+    const others = round.bed.nodes.filter((node) => node !== owner);
+    await handOff(random.pick(others), round.sandbox.id, round.bed.nodes[0].apiKey);
+  },
+  drain: async (round) => {
+    const owner = await ownerOf(round);
+    expect(await owner.terminate()).toBe(0);
+    await owner.start();
+  },
+};
 
 describe("a client that reads a program's output", () => {
   it(`receives every line once across cut connections, restarts, checkpoints, handoffs and drains, ${ROUNDS} times`, {
@@ -89,17 +81,16 @@ describe("a client that reads a program's output", () => {
   }, async () => {
     // Long enough to restart a node within its lease, also on a busy machine.
     await using bed = await startSharedBed({ store: "file", env: { SANDPIPER_LEASE_MS: "15000" } });
-    const { apiKey } = bed.nodes[0] as ClusterNode;
+    const { apiKey } = bed.nodes[0];
     const random = new Random(SEED);
     for (let round = 0; round < ROUNDS; round++) {
       await using client = new Client({ url: bed.url, apiKey });
       await using sandbox = await client.sandboxes.create({ memoryMib: 128 });
       const counting = await sandbox.start(["python3", "-c", COUNT]);
       const output = collectOutput(counting);
-      const { disturbances } = new Round(bed, sandbox, { apiKey, random });
       const order = shuffled(Object.keys(disturbances), random);
       const about = `seed ${SEED}, round ${round}: ${order.join(", ")}`;
-      for (const name of order) await disturbances[name]?.();
+      for (const name of order) await disturbances[name]?.({ bed, client, sandbox }, random);
       await sandbox.files.write("/tmp/enough", "");
       await expect(output.ended, about).resolves.toBeDefined();
       expect(output.text() === undisturbed(output.text()), about).toBe(true);
@@ -112,7 +103,7 @@ describe("a client that reads a program's output", () => {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {
     await using bed = await startSharedBed({ store: "file" });
-    const { apiKey } = bed.nodes[0] as ClusterNode;
+    const { apiKey } = bed.nodes[0];
     const random = new Random(SEED);
     for (let round = 0; round < Math.ceil(ROUNDS / 3); round++) {
       await using client = new Client({ url: bed.url, apiKey });
@@ -125,7 +116,7 @@ describe("a client that reads a program's output", () => {
       await expect.poll(async () => (await sandbox.checkpoints()).length).toBeGreaterThan(0);
       // A random moment between two checkpoints.
       await expect.poll(output.lines, { interval: 10 }).toBeGreaterThan(output.lines() + random.between(0, 3000));
-      const owner = await new Round(bed, sandbox, { apiKey, random }).owner();
+      const owner = await ownerOf({ bed, client, sandbox });
       await owner.kill9();
 
       const about = `seed ${SEED}, round ${round}`;

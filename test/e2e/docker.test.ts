@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,15 +6,16 @@ import { startDockerd } from "../../packages/providers/src/docker/testing/docker
 import { startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
 import { importTestImage, pushTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
-import { readyUrl } from "./node-process.ts";
-import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
+import { containersAndVolumes, IMAGE } from "../node/docker-home.ts";
+import { useNode } from "./node-process.ts";
+import { type CliOptions, type CliResult, runCli } from "./run-cli.ts";
 
-const IMAGE = "sandpiper-test:latest";
 const scratch = sharedDirectory("e2e");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
 await importTestImage(engine, { name: IMAGE });
 const registry = await shared(startRegistry());
+const node = await useNode("--providers", "docker", "--docker-url", dockerd.url, "--docker-image", IMAGE);
 
 /** Without a node, and with the engine where Docker's own client would find it. */
 function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
@@ -23,12 +23,7 @@ function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResu
   return runCli(argv, { ...options, env });
 }
 
-async function left(): Promise<string[]> {
-  const containers = await engine.docker.listContainers({ all: true });
-  const { Volumes: volumes } = await engine.docker.listVolumes();
-  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
-  return [...containers.flatMap(({ Names }) => Names), ...names];
-}
+const left = () => containersAndVolumes(engine, /^sandpiper-(agent|cache)-/);
 
 const docker = ["--provider", "docker", "--image", IMAGE] as const;
 
@@ -122,19 +117,8 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
 
 describe("with a node that has docker", { timeout: 120_000 }, () => {
   it("create, get, ls, rebuild and caches work on containers", async () => {
-    const home = join(scratch, "home");
-    const node = startCli(["up", "--port", "0", "--providers", "docker", "--docker-url", dockerd.url], {
-      env: { SANDPIPER_HOME: home, SANDPIPER_DOCKER_IMAGE: IMAGE },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    await using stack = new AsyncDisposableStack();
-    stack.defer(async () => {
-      node.kill("SIGTERM");
-      if (node.exitCode === null) await once(node, "exit");
-    });
-    const env = { SANDPIPER_HOME: home, SANDPIPER_PORT: new URL(await readyUrl(node)).port };
     const run = async (...argv: string[]) => {
-      const { stdout, stderr, exitCode } = await cli(argv, { env });
+      const { stdout, stderr, exitCode } = await node.run(argv);
       expect([argv, stderr, exitCode]).toEqual([argv, "", 0]);
       return stdout.trim();
     };
@@ -153,10 +137,10 @@ describe("with a node that has docker", { timeout: 120_000 }, () => {
     expect(await run("run", ...docker, "--", "echo", "through the node")).toBe("through the node");
     const image = `${registry.address}/team/app:2`;
     await pushTestImage(engine, image, { variant: "python" });
-    const pulled = await cli(["run", "--provider", "docker", "--image", image, "--", "true"], { env });
+    const pulled = await node.run(["run", "--provider", "docker", "--image", image, "--", "true"]);
     expect(pulled).toMatchObject({ stderr: expect.stringContaining(`sandpiper: pulling ${image}\n`), exitCode: 0 });
     expect(JSON.parse(await run("caches", "ls"))).toMatchObject([{ project: "web", name: "npm", usedBy: [id] }]);
-    expect(await cli(["caches", "clear", "web/npm"], { env })).toMatchObject({ exitCode: 1 });
+    expect(await node.run(["caches", "clear", "web/npm"])).toMatchObject({ exitCode: 1 });
     await run("rm", "web");
     await run("caches", "clear", "web/npm");
     expect(JSON.parse(await run("caches", "ls"))).toEqual([]);

@@ -15,10 +15,10 @@ export interface NodeProcess {
   run(argv: readonly string[], options?: CliOptions): Promise<CliResult>;
 }
 
-/** One node for a test file, on a free port; it and its sandboxes end with the file. */
-export async function useNode(): Promise<NodeProcess> {
+/** One node for a test file, on a free port, with further options of `up`; it and its sandboxes end with the file. */
+export async function useNode(...options: readonly string[]): Promise<NodeProcess> {
   const home = join(sharedDirectory("e2e"), "home");
-  const child = startCli(["up", "--port", "0"], {
+  const child = startCli(["up", "--port", "0", ...options], {
     env: { SANDPIPER_HOME: home },
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -34,7 +34,7 @@ export async function useNode(): Promise<NodeProcess> {
   return { home, url, env, run };
 }
 
-export async function readyUrl(child: ChildProcess): Promise<string> {
+async function readyUrl(child: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
     const { msg, url } = JSON.parse(line) as { msg?: string; url?: string };
     if (msg === "ready" && url !== undefined) {

@@ -6,8 +6,6 @@ import { sandpiper } from "./run-cli.ts";
 
 const node = await useNode();
 const open = (command: string) => new PseudoTerminal(command, { ...node.env, TERM: "xterm-256color" });
-/** The quotes keep the echo of this line from matching the prompt. */
-const prompt = "PS1='ready''> '\n";
 
 describe("on a terminal", () => {
   it("ls prints a table", async () => {
@@ -22,8 +20,7 @@ describe("on a terminal", () => {
   it("shell opens a terminal in a sandbox of the node, which stays", async () => {
     await node.run(["create", "--name", "entered"]);
     await using terminal = open(`${sandpiper} shell entered; code=$?; stty -a; exit $code`);
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await terminal.prompt();
     terminal.type("tty; echo kept > file; exit 7\n");
     expect(await terminal.exitCode()).toBe(7);
     expect(terminal.screen).toMatch(/\/dev\/pts\/\d+/);
@@ -33,8 +30,7 @@ describe("on a terminal", () => {
 
   it("shell creates a sandbox on the node, follows the window size and destroys the sandbox", async () => {
     await using terminal = open(`${sandpiper} shell --memory 96`);
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await terminal.prompt();
     const list = async () => JSON.parse((await node.run(["ls", "--state", "ready"])).stdout) as { memoryMib: number }[];
     expect(await list()).toContainEqual(expect.objectContaining({ memoryMib: 96 }));
     await terminal.resize(41, 107);

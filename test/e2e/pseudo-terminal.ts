@@ -35,6 +35,12 @@ export class PseudoTerminal implements AsyncDisposable {
     await expect.poll(() => this.screen, { interval: 20 }).toMatch(pattern);
   }
 
+  /** Sets the prompt of a shell and waits for it; the quotes keep the echo of the line from matching it. */
+  async prompt(): Promise<void> {
+    this.type("PS1='ready''> '\n");
+    await this.shows(/ready> /);
+  }
+
   /** Changes the window's size, as a window manager does. */
   async resize(rows: number, cols: number): Promise<void> {
     await run("stty", ["-F", `/proc/${this.shellId()}/fd/0`, "rows", String(rows), "cols", String(cols)]);

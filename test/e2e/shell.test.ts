@@ -1,29 +1,21 @@
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { childOf, PseudoTerminal } from "./pseudo-terminal.ts";
 import { runCli, sandpiper } from "./run-cli.ts";
 
-const scratch = sharedDirectory("e2e");
-let count = 0;
+const home = sharedDirectory("e2e");
 
 /** Runs sandpiper shell from a host shell, which then prints the state of its terminal. */
-function openShell(argv = "", env: NodeJS.ProcessEnv = {}) {
-  const home = join(scratch, String(count++));
+function openShell(argv = ""): PseudoTerminal {
   const command = `${sandpiper} shell ${argv}; code=$?; stty -a; exit $code`;
-  return { home, terminal: new PseudoTerminal(command, { SANDPIPER_HOME: home, TERM: "xterm-256color", ...env }) };
+  return new PseudoTerminal(command, { SANDPIPER_HOME: home, TERM: "xterm-256color" });
 }
-
-/** The quotes keep the echo of this line from matching the prompt. */
-const prompt = "PS1='ready''> '\n";
 
 describe("sandpiper shell", () => {
   it("opens a terminal with colors, and restores the user's terminal and exit code", async () => {
-    const { home, terminal } = openShell();
-    await using _ = terminal;
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await using terminal = openShell();
+    await terminal.prompt();
     terminal.type("tty; echo $TERM; id -un\n");
     await terminal.shows(/\/dev\/pts\/\d+\r\nxterm-256color\r\nuser\r\n/);
     terminal.type("touch file; mkdir directory; ls --color=auto\n");
@@ -37,10 +29,8 @@ describe("sandpiper shell", () => {
   });
 
   it("sends Ctrl-C to the command inside, not to the shell", async () => {
-    const { terminal } = openShell();
-    await using _ = terminal;
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await using terminal = openShell();
+    await terminal.prompt();
     terminal.type("sh -c 'echo go\"\"ing; exec sleep 600'; echo never\n");
     await terminal.shows(/going/);
     terminal.type("\x03");
@@ -54,10 +44,8 @@ describe("sandpiper shell", () => {
   });
 
   it("follows the size of the user's window", async () => {
-    const { terminal } = openShell();
-    await using _ = terminal;
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await using terminal = openShell();
+    await terminal.prompt();
     await terminal.resize(41, 107);
     terminal.type("until [ \"$(stty size)\" = '41 107' ]; do sleep 0.1; done; echo follo''wed\n");
     await terminal.shows(/followed/);
@@ -66,8 +54,7 @@ describe("sandpiper shell", () => {
   });
 
   it("runs the given command instead of a shell", async () => {
-    const { terminal } = openShell("-- python3");
-    await using _ = terminal;
+    await using terminal = openShell("-- python3");
     await terminal.shows(/>>> /);
     terminal.type("import sys; print(sys.stdout.isatty(), 6 * 7)\n");
     await terminal.shows(/True 42/);
@@ -76,10 +63,8 @@ describe("sandpiper shell", () => {
   });
 
   it("restores the user's terminal when a signal ends it", async () => {
-    const { home, terminal } = openShell();
-    await using _ = terminal;
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await using terminal = openShell();
+    await terminal.prompt();
     process.kill(childOf(terminal.shellId()), "SIGTERM");
     expect(await terminal.exitCode()).toBe(143);
     expect(terminal.screen).toMatch(/ icanon /);
@@ -88,17 +73,15 @@ describe("sandpiper shell", () => {
   });
 
   it("restores the user's terminal when memory runs out inside", async () => {
-    const { terminal } = openShell("--memory 64");
-    await using _ = terminal;
-    terminal.type(prompt);
-    await terminal.shows(/ready> /);
+    await using terminal = openShell("--memory 64");
+    await terminal.prompt();
     terminal.type("python3 -c 'x = b\"x\" * (512 << 20)'; echo lived $?; exit 137\n");
     expect(await terminal.exitCode()).toBe(137);
     expect(terminal.screen).toMatch(/ icanon /);
   });
 
   it("refuses to open without a terminal", async () => {
-    const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: scratch } });
+    const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: home } });
     expect(exitCode).toBe(2);
     expect(stderr).toBe('sandpiper: shell: standard input is not a terminal\n  use "sandpiper run -- CMD" instead\n');
   });

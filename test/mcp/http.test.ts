@@ -1,65 +1,17 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { Client as McpClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import {
-  createLogger,
-  type NodeConfigOptions,
-  parseNodeConfig,
-  type RunningNode,
-  startNode,
-} from "@sandpiper/node/server";
-import { Client } from "@sandpiper/sdk";
-import { afterAll, describe, expect, it } from "vitest";
+import { globSync } from "node:fs";
+import { dirname } from "node:path";
+import { describe, expect, it } from "vitest";
 import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
+import { startSdkNode, useNode } from "../sdk/sdk-node.ts";
+import { connectHttp, sessionStatus } from "./http-client.ts";
 
-const IDLE_MS = 1500;
+const node = await useNode({ mcp: { idleMs: 1500 } });
+const { url, client: admin } = node;
+const stoppedHome = sharedDirectory("mcp-stopped");
 
-const home = sharedDirectory("mcp-http");
-const node = await start({ home, mcp: { idleMs: IDLE_MS } });
-const admin = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
-
-afterAll(async () => {
-  try {
-    for await (const sandbox of admin.sandboxes.list()) await sandbox.destroy();
-    admin.close();
-  } finally {
-    await node.stop();
-  }
-});
-
-function start(options: NodeConfigOptions): Promise<RunningNode> {
-  const logger = createLogger({ logLevel: "silent", logFormat: "json" });
-  return startNode(parseNodeConfig({ port: 0, ...options }), { logger });
-}
-
-/** Directories of instances, running or left over; the first instance creates their parent. */
-function instancesIn(place: string): readonly string[] {
-  const directory = join(place, "node/gvisor/instances");
-  return existsSync(directory) ? readdirSync(directory) : [];
-}
-
-interface ConnectOptions {
-  readonly url?: string;
-  readonly mode?: "legacy" | "auto";
-}
-
-async function connect(apiKey: string, { url = node.url, mode = "legacy" }: ConnectOptions = {}) {
-  const client = new McpClient({ name: "test", version: "1" }, { versionNegotiation: { mode } });
-  const requestInit = { headers: { authorization: `Bearer ${apiKey}` } };
-  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit });
-  await client.connect(transport);
-  const call = async (name: string, args: object = {}) => {
-    const { structuredContent, content, isError } = await client.callTool({ name, arguments: { ...args } });
-    return {
-      ...(structuredContent as Record<string, unknown>),
-      isError: isError ?? false,
-      text: JSON.stringify(content),
-    };
-  };
-  return { client, transport, call, [Symbol.asyncDispose]: () => client.close() };
-}
-
+/** Directories of instances, running or left over. */
+const instancesIn = (home: string) => globSync("node/gvisor/instances/*", { cwd: home });
+const connect = (apiKey: string, mode?: "auto") => connectHttp({ url, apiKey }, mode);
 const makeKey = (tenant: string) => admin.keys.create({ name: tenant, tenant });
 const sandboxIds = async () => (await Array.fromAsync(admin.sandboxes.list())).map(({ id }) => id);
 
@@ -98,7 +50,7 @@ describe("an MCP client over HTTP", () => {
 
   it("negotiates the protocol revision with sessions, also when it supports a newer one without", async () => {
     const { key } = await makeKey("agent");
-    await using agent = await connect(key, { mode: "auto" });
+    await using agent = await connect(key, "auto");
     expect(agent.client.getNegotiatedProtocolVersion()).toBe("2025-11-25");
     expect(agent.transport.sessionId).toBeDefined();
     await agent.transport.terminateSession();
@@ -112,15 +64,10 @@ describe("an MCP client over HTTP", () => {
     expect(await sandboxIds()).toHaveLength(1);
     await agent.client.close();
     await expect.poll(sandboxIds).toEqual([]);
-    await expect(connectAgain(key, agent.transport.sessionId)).resolves.toBe(404);
-    expect(instancesIn(home)).toEqual([]);
+    expect(await sessionStatus({ url, apiKey: key }, agent.transport.sessionId)).toBe(404);
+    expect(instancesIn(dirname(node.apiKeyFile))).toEqual([]);
   });
 });
-
-async function connectAgain(apiKey: string, session = ""): Promise<number> {
-  const headers = { authorization: `Bearer ${apiKey}`, "mcp-session-id": session, accept: "text/event-stream" };
-  return (await fetch(`${node.url}/mcp`, { headers })).status;
-}
 
 describe("two MCP clients with different keys", () => {
   it("neither see each other's sandboxes nor reach them by id", async () => {
@@ -149,20 +96,14 @@ describe("two MCP clients with different keys", () => {
 
 describe("a node that stops", () => {
   it("ends its MCP sessions and destroys their sandboxes", async () => {
-    const place = mkdtempSync(join(tmpdir(), "sandpiper-mcp-stop-"));
-    const stopped = await start({ home: place });
-    try {
-      await using agent = await connect(readFileSync(stopped.apiKeyFile, "utf8").trim(), { url: stopped.url });
-      const running = agent.call("run_command", { command: "sleep 600" });
-      running.catch(() => {});
-      await expect.poll(() => instancesIn(place)).toHaveLength(1);
-      await stopped.stop();
-      expect(instancesIn(place)).toEqual([]);
-      await agent.client.close();
-      await expect(running).rejects.toThrow();
-    } finally {
-      await stopped.stop();
-      rmSync(place, { recursive: true, force: true });
-    }
+    await using stopped = await startSdkNode({ home: stoppedHome });
+    await using agent = await connectHttp(stopped);
+    const running = agent.call("run_command", { command: "sleep 600" });
+    running.catch(() => {});
+    await expect.poll(() => instancesIn(stoppedHome)).toHaveLength(1);
+    await stopped.stop();
+    expect(instancesIn(stoppedHome)).toEqual([]);
+    await agent.client.close();
+    await expect(running).rejects.toThrow();
   });
 });

@@ -1,20 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
 const program = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 );
 const LIMIT_MS = 60_000;
-
-export interface InspectorOptions {
-  /** The server: an address with headers, or a command. */
-  readonly target: readonly string[];
-  readonly env?: NodeJS.ProcessEnv | undefined;
-}
 
 export interface ToolAnswer {
   readonly content: readonly { readonly type: string; readonly text?: string }[];
@@ -23,13 +15,14 @@ export interface ToolAnswer {
 }
 
 /** MCP Inspector's command line; each call is its own session. */
-export class Inspector implements Disposable {
-  readonly #options: InspectorOptions;
+export class Inspector {
+  /** The server: an address with headers, or a command. */
+  readonly #target: readonly string[];
   /** Inspector stores its known servers here. */
-  readonly #home = mkdtempSync(join(tmpdir(), "sandpiper-inspector-"));
+  readonly #home = sharedDirectory("inspector");
 
-  constructor(options: InspectorOptions) {
-    this.#options = options;
+  constructor(target: readonly string[]) {
+    this.#target = target;
   }
 
   async toolNames(): Promise<string[]> {
@@ -42,14 +35,9 @@ export class Inspector implements Disposable {
     return (await this.#ask(["--method", "tools/call", "--tool-name", tool, ...given])) as ToolAnswer;
   }
 
-  [Symbol.dispose](): void {
-    rmSync(this.#home, { recursive: true });
-  }
-
   async #ask(args: readonly string[]): Promise<unknown> {
-    const { target, env = process.env } = this.#options;
-    const { stdout } = await promisify(execFile)(process.execPath, [program, "--cli", ...target, ...args], {
-      env: { ...env, HOME: this.#home },
+    const { stdout } = await promisify(execFile)(process.execPath, [program, "--cli", ...this.#target, ...args], {
+      env: { ...process.env, HOME: this.#home },
       timeout: LIMIT_MS,
       maxBuffer: 16 * 1024 * 1024,
     });

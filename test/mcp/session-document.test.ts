@@ -1,16 +1,9 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { blocksOf, readDocument } from "../e2e/document.ts";
 import { runCli } from "../e2e/run-cli.ts";
 import { StdioBed } from "./stdio-bed.ts";
 
-const document = readFileSync(join(import.meta.dirname, "../../docs/mcp.md"), "utf8");
-
-function blocksOf(language: string): string[] {
-  return [...document.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, text = ""]) =>
-    name === language ? [text] : [],
-  );
-}
+const document = readDocument("docs/mcp.md");
 
 interface ServerEntry {
   readonly command?: string;
@@ -20,7 +13,7 @@ interface ServerEntry {
 
 describe("docs/mcp.md", () => {
   it("has valid JSON configurations with existing command lines", async () => {
-    const entries = blocksOf("json")
+    const entries = blocksOf(document, "json")
       .map((text) => JSON.parse(text) as Record<string, Record<string, ServerEntry>>)
       .map(({ mcpServers, servers }) => (mcpServers ?? servers)?.["sandpiper"]);
     expect(entries).toHaveLength(4);
@@ -36,7 +29,7 @@ describe("docs/mcp.md", () => {
   });
 
   it("shows a conversation exactly as the server answers it", async () => {
-    const lines = blocksOf("mcp").join("").trimEnd().split("\n");
+    const lines = blocksOf(document, "mcp").join("").trimEnd().split("\n");
     const turns: { call: string; answer: string[] }[] = [];
     for (const line of lines) {
       if (line.startsWith("→ ")) turns.push({ call: line.slice(2), answer: [] });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallToolResult, Client, type ClientOptions } from "@modelcontextprotocol/client";
@@ -46,11 +46,8 @@ export class StdioBed {
   }
 
   nodeHomes(): string[] {
-    try {
-      return readdirSync(join(this.home, "mcp"));
-    } catch {
-      return [];
-    }
+    const directory = join(this.home, "mcp");
+    return existsSync(directory) ? readdirSync(directory) : [];
   }
 
   async expectNothingLeft(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sandpiper } from "../e2e/run-cli.ts";
@@ -25,14 +26,7 @@ function endProcess(pid: number): void {
   }
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isRunning = (pid: number) => existsSync(`/proc/${pid}`);
 
 describe("an MCP server over standard input and output", () => {
   it("exits and leaves nothing behind when its client is killed during a command", async () => {

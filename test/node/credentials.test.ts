@@ -1,22 +1,21 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
-import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
+import { createLogger } from "@sandpiper/node/server";
 import { MockProvider } from "@sandpiper/providers";
 import { Client } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import { freshDirectory } from "../../packages/providers/src/host/testing/shared.ts";
+import { startSdkNode } from "../sdk/sdk-node.ts";
 
 const home = freshDirectory("credentials");
 
 async function start() {
   const lines: string[] = [];
   const logger = createLogger({ logLevel: "trace", logFormat: "json", write: (line) => lines.push(line) });
-  const config = parseNodeConfig({ home, port: 0 });
-  const node = await startNode(config, { logger, providers: [new MockProvider()] });
-  const apiKey = readFileSync(node.apiKeyFile, "utf8").trim();
-  const clientOf = (key: string) => new Client({ url: node.url, apiKey: key });
-  return { lines, apiKey, clientOf, admin: clientOf(apiKey), [Symbol.asyncDispose]: () => node.stop() };
+  const node = await startSdkNode({ home }, { logger, providers: [new MockProvider()] });
+  const clientOf = (apiKey: string) => new Client({ url: node.url, apiKey });
+  return { ...node, lines, clientOf, admin: node.client };
 }
 
 const codeOf = async (work: Promise<unknown>) => (await rejection(work)).code;

@@ -7,13 +7,21 @@ import { connectTo } from "../../packages/providers/src/docker/testing/connect.t
 import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 
-const IMAGE = "sandpiper-test:latest";
+export const IMAGE = "sandpiper-test:latest";
 
 /** The error of a process that a container's move or restore has ended. */
 export const LOST = { code: "gone", reason: "process_lost" };
 /** Shell commands that write and show a file in the root filesystem and one in the volume. */
 export const write = (text: string) => `echo ${text} | tee file > /.data/file`;
 export const SHOW = "cat file /.data/file";
+
+/** The names of an engine's containers, and of its volumes except those that sandboxes share. */
+export async function containersAndVolumes({ docker }: Engine, sharedVolumes: RegExp): Promise<string[]> {
+  const containers = await docker.listContainers({ all: true });
+  const { Volumes } = await docker.listVolumes();
+  const volumes = Volumes.map(({ Name }) => Name).filter((name) => !sharedVolumes.test(name));
+  return [...containers.flatMap(({ Names }) => Names), ...volumes];
+}
 
 /** A container engine for the nodes of a test file. */
 export class DockerHome implements AsyncDisposable {
@@ -61,13 +69,10 @@ export class DockerHome implements AsyncDisposable {
   /** Containers, images and volumes of single sandboxes. */
   async left(): Promise<readonly string[]> {
     const { docker } = this.#engine;
-    const containers = await docker.listContainers({ all: true });
     const images = await docker.listImages({ all: true });
-    const { Volumes } = await docker.listVolumes();
     return [
-      ...containers.flatMap(({ Names }) => Names),
+      ...(await containersAndVolumes(this.#engine, /^sandpiper-agent-/)),
       ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== IMAGE),
-      ...Volumes.map(({ Name }) => Name).filter((name) => !name.startsWith("sandpiper-agent-")),
     ];
   }
 

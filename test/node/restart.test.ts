@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GvisorHome } from "./gvisor-home.ts";
 import { NodeProcess } from "./node-process.ts";
-import { collectOutput } from "./numbered-output.ts";
+import { collectOutput, countTo, numbersTo } from "./numbered-output.ts";
 
 describe("a node that restarts after kill -9", () => {
   it("adopts its sandboxes with their files, and resumes a command's output at the byte its reader had reached", async () => {
@@ -9,14 +9,13 @@ describe("a node that restarts after kill -9", () => {
     const first = await NodeProcess.start({ home: home.path, port: 0 });
     const sandbox = await first.client.sandboxes.create({ name: "survivor", env: { A: "1" } });
     await sandbox.files.write("/home/user/kept.txt", "kept");
-    const count = 'i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; exit 7';
-    const process_ = await sandbox.start(count);
+    const process_ = await sandbox.start(`${countTo(100)}; exit 7`);
     let seen = "";
     let offset = 0;
     for await (const chunk of process_.output) {
       seen += new TextDecoder().decode(chunk.bytes);
       offset = chunk.offset + chunk.bytes.length;
-      if (seen.includes("line 5\n")) break;
+      if (seen.includes("\n5\n")) break;
     }
     await first.kill();
 
@@ -28,7 +27,7 @@ describe("a node that restarts after kill -9", () => {
     expect((await again.exec('echo "$A"')).stdout).toBe("1\n");
     const attached = await again.attach(process_.id, { offset });
     const rest = await collectOutput(attached).ended;
-    expect(seen + rest).toBe(Array.from({ length: 40 }, (_, at) => `line ${at + 1}\n`).join(""));
+    expect(seen + rest).toBe(numbersTo(100));
     expect((await attached.wait()).exitCode).toBe(7);
     await again.destroy();
   });

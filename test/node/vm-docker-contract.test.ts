@@ -1,17 +1,36 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
-import { describeProvider, rejection } from "@sandpiper/core/testing";
+import { describeProvider, rejection, type TestFramework } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerName } from "../../packages/providers/src/docker/container/inspect-container.ts";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
+import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { createDockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
-import { crashContainer, settleTraces, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
+import {
+  crashContainer,
+  settleTraces,
+  tracesOf,
+  tracesOfAll,
+} from "../../packages/providers/src/docker/testing/traces.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
+import { VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";
 
 const PROJECT = "shop";
+/** For one test in a machine: without KVM, QEMU emulates the machine and a container takes long to start. */
+const MACHINE_TEST_MS = 180_000;
+
+const capabilities = {
+  isolation: "vm",
+  checkpoint: "filesystem",
+  limits: { memory: true, cpu: true, processes: true, disk: false },
+  supportsAdopt: true,
+  supportsUsers: true,
+  supportsContainers: true,
+} as const;
 
 const fixture = await shared(createDockerFixture());
 
@@ -58,14 +77,7 @@ function createProvider(orphans?: readonly OrphanVm[]): VmDockerProvider {
 
 describeProvider("vm-docker", () => createProvider(), {
   framework: { describe, it, beforeAll, afterAll, expect },
-  capabilities: {
-    isolation: "vm",
-    checkpoint: "filesystem",
-    limits: { memory: true, cpu: true, processes: true, disk: false },
-    supportsAdopt: true,
-    supportsUsers: true,
-    supportsContainers: true,
-  },
+  capabilities,
   config: { container: { project: PROJECT } },
   crash: (_provider, id) => crashContainer(id, fixture),
   leftovers: (_provider, id) => tracesOf(id, fixture),
@@ -121,3 +133,38 @@ describe("a sandbox in a project's machine", () => {
     expect(await provider.containers.listCaches()).toEqual([]);
   });
 });
+
+if (process.env["SANDPIPER_TEST_MACHINES"] === "all") describeInMachine();
+else
+  it.skip(
+    "provider vm-docker passes its contract in a real machine (skipped: it takes minutes; SANDPIPER_TEST_MACHINES=all runs it)",
+  );
+
+function describeInMachine(): void {
+  let home: VmDockerHome;
+  let parts: VmDockerParts;
+  beforeAll(async () => {
+    home = await VmDockerHome.create("base");
+    parts = home.open();
+  }, MACHINE_TEST_MS);
+  afterAll(() => home[Symbol.asyncDispose](), MACHINE_TEST_MS);
+  const engine = async () => connectTo({ url: (await parts.vms.getOrCreateVm(PROJECT, "test")).engineUrl });
+  const patient = (title: string, body: () => Promise<void>) => it(title, body, MACHINE_TEST_MS);
+  const framework: TestFramework = {
+    describe,
+    it: Object.assign(patient, { skip: it.skip }),
+    beforeAll: (body) => beforeAll(body, MACHINE_TEST_MS),
+    afterAll: (body) => afterAll(body, MACHINE_TEST_MS),
+    expect,
+  };
+
+  describeProvider("vm-docker in a machine", () => parts.provider, {
+    framework,
+    capabilities,
+    config: { memoryMib: 128, container: { project: PROJECT, image: "sandpiper-test:latest" } },
+    crash: async (_provider, id) => void (await (await engine()).docker.getContainer(containerName(id)).kill()),
+    leftovers: async (_provider, id) => (await tracesOfAll(await engine())).filter((trace) => trace.includes(id)),
+    makeDirectory: () => mkdtemp(join(home.home, "checkpoint-")),
+    programs: { skipped: "test/node/vm-docker.test.ts kills programs in a real machine" },
+  });
+}

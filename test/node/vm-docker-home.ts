@@ -60,7 +60,22 @@ export class VmDockerHome implements AsyncDisposable {
 
   /** The provider's parts as a new program creates them. */
   open(clock?: Clock): VmDockerParts {
-    const parts = openVmDocker(this, clock);
+    const directory = join(this.home, "vm");
+    const machines = new QemuProvider({ stateDirectory: directory });
+    const driver = new MachineDriver({
+      machines,
+      directory: join(directory, "engines"),
+      consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
+      archives: [this.archive],
+    });
+    const vms = new ProjectVms({ driver, resources: RESOURCES, clock });
+    const provider = new VmDockerProvider({
+      vms,
+      probe: () => driver.probe(),
+      createEngineProvider: (vm, time) =>
+        new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
+    });
+    const parts = { provider, vms, machines };
     this.#parts.push(parts);
     return parts;
   }
@@ -92,25 +107,6 @@ export class VmDockerHome implements AsyncDisposable {
     for (const { id } of await machines.list()) await machines.remove(id);
     await rm(this.home, { recursive: true });
   }
-}
-
-function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clock): VmDockerParts {
-  const directory = join(place.home, "vm");
-  const machines = new QemuProvider({ stateDirectory: directory });
-  const driver = new MachineDriver({
-    machines,
-    directory: join(directory, "engines"),
-    consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
-    archives: [place.archive],
-  });
-  const vms = new ProjectVms({ driver, resources: RESOURCES, clock });
-  const provider = new VmDockerProvider({
-    vms,
-    probe: () => driver.probe(),
-    createEngineProvider: (vm, time) =>
-      new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
-  });
-  return { provider, vms, machines };
 }
 
 function endedByItself(): never {

@@ -6,6 +6,8 @@ import { promisify } from "node:util";
 import { createContext, Script } from "node:vm";
 import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
+import { packageOf } from "../architecture/imports.ts";
+import { blocksOf, commentsOf, readDocument } from "../e2e/document.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { findNode20 } from "./node-20.ts";
 import { PackedPackages, repo, type StagedPackage } from "./packed-packages.ts";
@@ -173,8 +175,7 @@ describe("packed node, MCP server and command line in another directory", { time
   it.each(["core", "mcp", "node", "protocol", "providers", "sdk"])(
     "runs the program in the README of %s, which prints what its comments say",
     async (folder) => {
-      const readme = readFileSync(join(repo, "packages", folder, "README.md"), "utf8");
-      const [, text = ""] = /^```ts\n([\s\S]*?)^```/m.exec(readme) ?? [];
+      const [text = ""] = blocksOf(readDocument(`packages/${folder}/README.md`), "ts");
       const file = join(all.path, `${folder}.ts`);
       writeFileSync(file, text);
       const env = { ...environment(), ...builtPrograms(), SANDPIPER_HOME: join(all.path, "home") };
@@ -183,7 +184,7 @@ describe("packed node, MCP server and command line in another directory", { time
       if (child.exitCode === null) await once(child, "exit");
       expect(text).toContain("import ");
       expect(child.exitCode).toBe(0);
-      const expected = [...text.matchAll(/console\.log\(.*; \/\/ (.*)$/gm)].map(([, comment]) => `${comment}\n`);
+      const expected = commentsOf(text).map((comment) => `${comment}\n`);
       expect(Buffer.concat(chunks).toString()).toBe(expected.join(""));
     },
   );
@@ -214,8 +215,4 @@ function importsOf(text: string): string[] {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
   const specifiers = /^(?:import|export)\b[^"'`;]*?\bfrom "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm;
   return [...code.matchAll(specifiers)].map((match) => match[1] ?? match[2] ?? (match[3] as string));
-}
-
-function packageOf(specifier: string): string {
-  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }

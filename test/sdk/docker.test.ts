@@ -1,39 +1,26 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { rejection } from "@sandpiper/core/testing";
-import {
-  createLogger,
-  type NodeConfigOptions,
-  parseNodeConfig,
-  type RunningNode,
-  startNode,
-} from "@sandpiper/node/server";
-import { Client } from "@sandpiper/sdk";
+import type { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
+import { blocksOf, readDocument, runProgram } from "../e2e/document.ts";
+import { containersAndVolumes, IMAGE } from "../node/docker-home.ts";
 import { NodeProcess } from "../node/node-process.ts";
-
-const IMAGE = "sandpiper-test:latest";
-const run = promisify(execFile);
-const repo = join(import.meta.dirname, "../..");
+import { type SdkNode, startSdkNode } from "./sdk-node.ts";
 
 const home = sharedDirectory("sdk-docker");
+const killedHome = sharedDirectory("sdk-docker-killed");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
-let node: RunningNode;
+const settings = { url: dockerd.url, image: IMAGE };
+let node: SdkNode;
 let client: Client;
 
-async function start(config: NodeConfigOptions = {}): Promise<void> {
-  const docker = { url: dockerd.url, image: IMAGE };
-  const all = parseNodeConfig({ home, port: 0, defaultProvider: "docker", docker, stopGraceMs: 0, ...config });
-  node = await startNode(all, { logger: createLogger({ logLevel: "silent", logFormat: "json" }) });
-  client = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
+async function start(): Promise<void> {
+  node = await startSdkNode({ home, defaultProvider: "docker", docker: settings, stopGraceMs: 0 });
+  ({ client } = node);
 }
 
 beforeAll(async () => {
@@ -45,18 +32,9 @@ afterEach(async () => {
   for await (const sandbox of client.sandboxes.list()) await sandbox.destroy();
 });
 
-afterAll(async () => {
-  client.close();
-  await node.stop();
-});
+afterAll(() => node.stop());
 
-/** The engine's containers, and its volumes except the agent's and caches. */
-async function left(): Promise<string[]> {
-  const containers = await engine.docker.listContainers({ all: true });
-  const { Volumes: volumes } = await engine.docker.listVolumes();
-  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
-  return [...containers.flatMap(({ Names }) => Names), ...names];
-}
+const left = () => containersAndVolumes(engine, /^sandpiper-(agent|cache)-/);
 
 const docker = { provider: "docker", image: IMAGE } as const;
 
@@ -143,16 +121,10 @@ describe("a container, through the SDK", { timeout: 60_000 }, () => {
   });
 
   it("behaves as the program in docs/sdk.md shows", async () => {
-    const text = readFileSync(join(repo, "docs/sdk.md"), "utf8");
-    const [, program = ""] = /^```js\n([\s\S]*?)^```/m.exec(text) ?? [];
+    const [program = ""] = blocksOf(readDocument("docs/sdk.md"), "js");
     expect(program).toContain("node:24");
-    const argv = ["--input-type=module", "--eval", program.replaceAll("node:24", IMAGE)];
-    const env = {
-      ...process.env,
-      SANDPIPER_URL: node.url,
-      SANDPIPER_API_KEY: readFileSync(node.apiKeyFile, "utf8").trim(),
-    };
-    const { stdout } = await run(process.execPath, argv, { cwd: repo, env });
+    const env = { SANDPIPER_URL: node.url, SANDPIPER_API_KEY: node.apiKey };
+    const stdout = await runProgram(program.replaceAll("node:24", IMAGE), env);
     expect(stdout).toMatch(/^127\.0\.0\.1:\d+$/m);
     expect(stdout).toMatch(/^web npm \d+ \[/m);
   });
@@ -160,13 +132,10 @@ describe("a container, through the SDK", { timeout: 60_000 }, () => {
 
 describe("a node that starts", { timeout: 60_000 }, () => {
   it("rebuilds sandboxes whose image has changed, and adopts the others with their processes", async () => {
-    const own = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
-    await using stack = new AsyncDisposableStack();
-    stack.defer(() => rmSync(own, { recursive: true, force: true }));
-    const settings = { url: dockerd.url, image: IMAGE };
-    const config: NodeConfigOptions = { home: own, port: 0, logLevel: "warn", providers: ["docker"], docker: settings };
+    const startHere = () =>
+      NodeProcess.start({ home: killedHome, port: 0, logLevel: "warn", providers: ["docker"], docker: settings });
     const image = await importTestImage(engine, { name: "changing:2", label: "old" });
-    const first = stack.use(await NodeProcess.start(config));
+    await using first = await startHere();
     const outdated = await first.client.sandboxes.create({ provider: "docker", image });
     const current = await first.client.sandboxes.create(docker);
     await outdated.exec("echo kept > /.data/file");
@@ -174,7 +143,7 @@ describe("a node that starts", { timeout: 60_000 }, () => {
     await first.kill();
     await importTestImage(engine, { name: "changing:2", label: "new" });
 
-    const second = stack.use(await NodeProcess.start(config));
+    await using second = await startHere();
     expect(second.started).toMatchObject({ rebuilt: [outdated.id], lost: [], removed: [] });
     expect(second.started.adopted.toSorted()).toEqual([outdated.id, current.id].sort());
     const again = await second.client.sandboxes.connect(outdated.id);
@@ -189,7 +158,6 @@ describe("a node that starts", { timeout: 60_000 }, () => {
 describe("a node whose engine does not answer at start-up", { timeout: 60_000 }, () => {
   it("starts, reports the engine as unavailable, and adopts its sandboxes when the engine answers", async () => {
     const sandbox = await client.sandboxes.create(docker);
-    client.close();
     await node.stop();
     await dockerd.kill();
     await start();
