@@ -207,7 +207,7 @@ export class HeldLease implements Lease {
     this.#deadline = later(startedAt, timing.durationMs - timing.marginMs);
     this.#cancelRenewal();
     const renewAtMs = startedAt.monotonicMs + timing.renewEveryMs;
-    this.#cancelRenewal = clock.schedule(Math.max(0, renewAtMs - clock.monotonicMs()), () => this.#renew());
+    this.#cancelRenewal = clock.schedule(renewAtMs - clock.monotonicMs(), () => this.#renew());
     this.#onRenewed?.(this.deadlineMs);
   }
 

@@ -50,7 +50,6 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((one) => one[Symbol.asyncDispose]()));
   server.closeAllConnections();
   server.close();
-  home[Symbol.dispose]();
 });
 
 function open(options: Partial<WebhooksOptions> = {}): Webhooks {

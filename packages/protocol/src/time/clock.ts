@@ -3,7 +3,7 @@ export interface Clock {
   /** Never decreases; its zero is arbitrary. */
   monotonicMs(): number;
   now(): Date;
-  /** Calls back once after the delay, unless the returned function is called before. */
+  /** Calls back once after the delay, at once if it is negative, unless the returned function is called before. */
   schedule(delayMs: number, callback: () => void): () => void;
 }
 
@@ -14,7 +14,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   now: () => new Date(),
   schedule(delayMs, callback) {
-    const timer = setTimeout(callback, Math.min(delayMs, MAX_TIMER_MS));
+    const timer = setTimeout(callback, Math.min(Math.max(delayMs, 0), MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
