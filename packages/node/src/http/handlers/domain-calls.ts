@@ -45,7 +45,7 @@ export const domainCalls = {
   getHealth: ({ deps }) => ({ status: deps.phase.isDraining ? "stopping" : "ok", version: deps.version }),
   listAudit: ({ query, deps }) =>
     itemsOf(deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT })),
-  async getNodeMetrics({ headers, deps }) {
+  async getNodeMetrics({ headers, deps }): Promise<Response> {
     const { contentType, text } = await deps.metrics.render();
     return new Response(text, { headers: { ...headers, "content-type": contentType } });
   },

@@ -6,7 +6,7 @@ const MISSING_NODES_HEADER = "sandpiper-missing-nodes";
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-export const sandboxHandlers = {
+export const sandboxHandlers: Pick<Handlers, "createSandbox" | "listSandboxes" | "execInSandbox"> = {
   createSandbox({ request, principal, body, deps }) {
     const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
     if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) throw invalidIdempotencyKey();
@@ -33,7 +33,7 @@ export const sandboxHandlers = {
       deps.metrics.observeExec(live.record.provider, (clock.monotonicMs() - startedAtMs) / 1000);
     }
   },
-} satisfies Partial<Handlers>;
+};
 
 function invalidIdempotencyKey(): SandboxError {
   return new SandboxError("invalid_idempotency_key", {
