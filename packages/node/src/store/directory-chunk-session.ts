@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, stat, unlink } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type ChunkSession, chunkFolder, type StoredChunk } from "./chunk-store.ts";
 import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
@@ -92,8 +92,13 @@ export class DirectoryChunkSession implements ChunkSession {
 
   async #read(hash: string): Promise<Uint8Array | undefined> {
     for (const name of await this.#namesOf(hash)) {
-      const bytes = await readFile(this.#path(hash, name)).catch(ignoreAbsence);
-      if (bytes !== undefined) return bytes;
+      const file = await open(this.#path(hash, name), "r").catch(ignoreAbsence);
+      if (file === undefined) continue;
+      try {
+        return await readWhole(file);
+      } finally {
+        await file.close();
+      }
     }
     return undefined;
   }
@@ -120,4 +125,17 @@ export class DirectoryChunkSession implements ChunkSession {
       throw this.#options.convert(thrown);
     }
   }
+}
+
+/** Unlike `readFile`, which reads and copies pieces of 512 KiB: with it, handing off 200 MB takes a tenth longer. */
+async function readWhole(file: FileHandle): Promise<Uint8Array> {
+  const { size } = await file.stat();
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let filledBytes = 0;
+  while (filledBytes < size) {
+    const { bytesRead } = await file.read(bytes, filledBytes, size - filledBytes, filledBytes);
+    if (bytesRead === 0) break;
+    filledBytes += bytesRead;
+  }
+  return bytes.subarray(0, filledBytes);
 }
