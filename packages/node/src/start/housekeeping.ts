@@ -1,5 +1,6 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { Cluster } from "../cluster/open-cluster.ts";
+import { repeat } from "../cluster/repeat.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { expireAtRest } from "../handoff/expire-at-rest.ts";
 import type { SavedRecords } from "../handoff/saved-records.ts";
@@ -30,32 +31,28 @@ export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable
   const report = (thrown: unknown) => onError(SandboxError.from(thrown));
   const jobs = new AsyncDisposableStack();
   jobs.defer(
-    repeat({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forgetEnded({ ...domain, keepMs }).catch(report)),
+    startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forgetEnded({ ...domain, keepMs }).catch(report)),
   );
   const sweep = async () => {
     await expireAtRest({ ...domain, cluster });
     await checkpoints.expire();
     await checkpointStore.collectGarbage();
   };
-  jobs.defer(repeat({ clock, intervalMs: SWEEP_INTERVAL_MS, graceMs }, () => sweep().catch(report)));
+  jobs.defer(startJob({ clock, intervalMs: SWEEP_INTERVAL_MS, graceMs }, () => sweep().catch(report)));
   return jobs;
 }
 
-interface RepeatOptions {
+interface JobOptions {
   readonly clock: Clock;
   readonly intervalMs: number;
   readonly graceMs: number;
 }
 
 /** Runs `work` now and at each interval. Returns a function that stops it: nothing is touched after that resolves. */
-function repeat({ clock, intervalMs, graceMs }: RepeatOptions, work: () => Promise<void>): () => Promise<void> {
-  let stop = () => {};
-  let working = Promise.resolve();
-  const next = () => {
-    working = work();
-    stop = clock.schedule(intervalMs, next);
-  };
-  next();
+function startJob({ clock, intervalMs, graceMs }: JobOptions, work: () => Promise<void>): () => Promise<void> {
+  let working = work();
+  // A first run that takes longer than the interval delays the second.
+  const stop = repeat(clock, intervalMs, () => (working = working.then(work)));
   return async () => {
     stop();
     await within(clock, graceMs, working);
