@@ -40,8 +40,14 @@ pub fn at_wake() -> io::Result<Option<Instance>> {
         return Ok(Some(instance));
     }
     let Ok(text) = read_small_file(WRITTEN) else { return Ok(None) };
+    let age = fs::metadata(WRITTEN)?.modified()?.elapsed().unwrap_or_default();
     fs::remove_file(WRITTEN)?;
-    Ok(Some(parse(&text)))
+    Ok(Some(aged(parse(&text), age)))
+}
+
+/// The time was right when the file was written. This clock is late, but both ends of the interval are on it.
+fn aged(instance: Instance, age: Duration) -> Instance {
+    Instance { time: instance.time.map(|time| time + age), ..instance }
 }
 
 /// None when the host passes no file.
@@ -99,7 +105,7 @@ fn parse_hex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Instance, parse, parse_arguments};
+    use super::{Instance, aged, parse, parse_arguments};
     use std::time::Duration;
 
     #[test]
@@ -112,6 +118,13 @@ mod tests {
             time: Some(Duration::from_millis(1500)),
         };
         assert_eq!(parse(text), expected);
+    }
+
+    #[test]
+    fn adds_the_age_of_the_file_to_its_time() {
+        let age = Duration::from_millis(250);
+        assert_eq!(aged(parse("time 1500"), age).time, Some(Duration::from_millis(1750)));
+        assert_eq!(aged(parse("processes 64"), age).time, None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ afterEach(() => double[Symbol.asyncDispose]());
 describe("findFirecracker", () => {
   it("finds the named Firecracker, one on the PATH and one in the cache, each with the jailer beside it", async () => {
     const named = { SANDPIPER_FIRECRACKER: double.firecracker, PATH: empty, XDG_CACHE_HOME: empty };
-    const found = { program: double.firecracker, jailer: double.jailer, version: "1.10.1" };
+    const found = { program: double.firecracker, jailer: double.jailer, version: "1.16.1" };
     expect(await findFirecracker(named)).toEqual(found);
     expect(await findFirecracker({ PATH: dirname(double.firecracker), XDG_CACHE_HOME: empty })).toEqual(found);
     const cache = join(empty, "sandpiper/firecracker");

@@ -9,6 +9,8 @@ import { requireKvm } from "./machine/kvm.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { SharedFiles } from "./machine/shared-files.ts";
 
+/** Working KVM boots a guest in a fraction of it. */
+const DEFAULT_BOOT_TIMEOUT_MS = 10_000;
 /** For the bus of the devices and for the agent's channel. */
 const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 
@@ -30,6 +32,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
     blanks: join(directory, "blanks"),
     bootFiles: (path = kernel.path) => boot(path),
   };
-  await requireKvm(host, { directory, device: options.kvmDevice ?? "/dev/kvm" });
+  const { kvmDevice: device = "/dev/kvm", bootTimeoutMs = DEFAULT_BOOT_TIMEOUT_MS } = options;
+  await requireKvm(host, { directory, device, bootTimeoutMs });
   return host;
 }

@@ -10,6 +10,10 @@ export interface FirecrackerOptions {
   readonly environment?: NodeJS.ProcessEnv | undefined;
   /** The device that Firecracker opens; /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
+  /** How long the guest of the KVM check may take to boot; 10 s by default. */
+  readonly bootTimeoutMs?: number | undefined;
+  /** How long a machine may take to accept the connection that follows a checkpoint; 10 s by default. */
+  readonly connectTimeoutMs?: number | undefined;
 }
 
 /** Everything on this host that is needed to make machines. */

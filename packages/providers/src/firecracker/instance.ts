@@ -1,29 +1,40 @@
-import { stat, truncate } from "node:fs/promises";
+import { constants } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec } from "@sandpiper/core";
 import { MachineInstance } from "../guest/machine-instance.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
 import type { MachineHost } from "../host/machine-host.ts";
+import { openUntrusted } from "../host/untrusted-file.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { Presence } from "./api/presence.ts";
+import type { FirecrackerOptions } from "./host.ts";
 import { saveMachine } from "./machine/checkpoint.ts";
 import { machineDirectory } from "./machine/jail.ts";
-import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine/machine-files.ts";
+import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
+import { logsOf } from "./machine/start-machine.ts";
 import { VsockChannel } from "./vsock/vsock-channel.ts";
 import { untilConnected } from "./vsock/vsock-connection.ts";
 
-/** The limit of the console log, because a guest may write without end. */
-const MAX_CONSOLE_BYTES = 1024 * 1024;
-const RECONNECT_MS = 10_000;
+/** The limit of each log, because a guest may cause output without end. */
+const MAX_LOG_BYTES = 1024 * 1024;
+/** The unit of `stat`. */
+const BLOCK_BYTES = 512;
+const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+
+interface FirecrackerInstanceOptions extends Pick<FirecrackerOptions, "connectTimeoutMs"> {
+  readonly clock: Clock;
+}
 
 export class FirecrackerInstance extends MachineInstance<VsockChannel> implements Instance {
   readonly #api: ApiClient;
+  readonly #connectTimeoutMs: number;
   readonly #directory: string;
   readonly #presence: Presence;
 
-  constructor(host: MachineHost, { id }: InstanceSpec, clock: Clock) {
+  constructor(host: MachineHost, { id }: InstanceSpec, { clock, connectTimeoutMs }: FirecrackerInstanceOptions) {
     super(host, id, clock);
+    this.#connectTimeoutMs = connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
     this.#directory = host.store.directory(id);
     this.#api = new ApiClient(this.#path(API_SOCKET));
     this.#listen();
@@ -77,7 +88,7 @@ export class FirecrackerInstance extends MachineInstance<VsockChannel> implement
     this.#listen();
     if (channel === undefined) return;
     try {
-      channel.replace(await this.#connect(AbortSignal.timeout(RECONNECT_MS)));
+      channel.replace(await this.#connect(AbortSignal.timeout(this.#connectTimeoutMs)));
     } catch (error) {
       channel.giveUp(error instanceof Error ? error : new Error(String(error)));
     }
@@ -99,16 +110,18 @@ export class FirecrackerInstance extends MachineInstance<VsockChannel> implement
   }
 
   #listen(): void {
-    this.listen(() => void this.#trimConsole().catch(() => {}));
-  }
-
-  /** Firecracker opens the log for appending, so truncating it is safe. */
-  async #trimConsole(): Promise<void> {
-    const path = join(this.#directory, CONSOLE_LOG);
-    if ((await stat(path)).size > MAX_CONSOLE_BYTES) await truncate(path, 0);
+    this.listen(() => {
+      for (const path of logsOf(this.#directory)) void trimLog(path).catch(() => {});
+    });
   }
 
   #path(name: string): string {
     return join(machineDirectory(this.#directory), name);
   }
+}
+
+/** A writer that does not append leaves a hole at the beginning of a truncated file, so only its blocks count. */
+async function trimLog(path: string): Promise<void> {
+  await using file = await openUntrusted(path, constants.O_WRONLY);
+  if ((await file.stat()).blocks * BLOCK_BYTES > MAX_LOG_BYTES) await file.truncate(0);
 }

@@ -6,6 +6,7 @@ import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
 import { shared } from "../host/testing/shared.ts";
+import { ApiClient } from "./api/api-client.ts";
 import { createDoubleFixture } from "./testing/fixture.ts";
 
 const fixture = await shared(createDoubleFixture());
@@ -21,7 +22,8 @@ describe("the Firecracker provider", () => {
     process.kill(pid, "SIGKILL");
     expect(await sandbox.closed).toMatchObject({
       reason: "crashed",
-      message: expect.stringContaining("the guest of the double boots"),
+      // The guest's console, without Firecracker's start-up log.
+      message: expect.stringMatching(/^(?!.*Running Firecracker).*the guest of the double boots/s),
     });
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);
@@ -67,14 +69,24 @@ describe("the Firecracker provider", () => {
 });
 
 describe("a Firecracker machine", () => {
-  it("truncates a console log that grows over its limit", async () => {
+  it.each(["console.log", "machine/machine.log"])("truncates %s when it grows over its limit", async (name) => {
     const clock = new FakeClock();
     const sandbox = await Sandbox.create(fixture.newProvider({ clock }), fixture.config);
-    const path = join(instance(sandbox.id), "console.log");
+    const path = join(instance(sandbox.id), name);
     await writeFile(path, Buffer.alloc(2 ** 20 + 1), { flag: "a" });
     await clock.advance(5_000);
     await expect.poll(async () => (await stat(path)).size).toBe(0);
     await sandbox.destroy();
+  });
+
+  it("is adopted with its processes although its program died while it was paused for a checkpoint", async () => {
+    const program = fixture.startProgram({ command: "sleep 600" });
+    const { id, process: kept } = await program.ready();
+    await program.kill();
+    await new ApiClient(join(instance(id), "machine/api.sock")).send("PATCH /vm", { state: "Paused" });
+    await using sandbox = await Sandbox.adopt(fixture.newProvider(), id);
+    expect((await sandbox.exec("echo awake")).stdout).toBe("awake\n");
+    expect((await sandbox.processes()).map((each) => each.id)).toContain(kept);
   });
 });
 

@@ -14,13 +14,14 @@ import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { Images } from "../guest/images.ts";
 import { cpuFeatures } from "../host/cpu-features.ts";
 import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
-import { listMachines, removeMachine } from "../host/machine-host.ts";
+import { listMachines, type MachineHost, removeMachine } from "../host/machine-host.ts";
 import { probeHost } from "../host/probe-host.ts";
 import { shared } from "../host/shared.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { findFirecrackerHost } from "./find-host.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
+import { resumeAbandoned } from "./machine/checkpoint.ts";
 import { machineDirectory } from "./machine/jail.ts";
 import { bootMachine, guestHostname, restoreMachine } from "./machine/launch-machine.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
@@ -111,12 +112,17 @@ export class FirecrackerProvider extends KernelProvider implements Provider {
       });
     });
     // The program may have died while the machine was paused for a checkpoint.
-    if (state === "Paused") await api.send("PATCH /vm", { state: "Resumed" });
-    return new FirecrackerInstance(host, spec, this.clock);
+    if (state === "Paused") await resumeAbandoned(api);
+    return this.#instance(host, spec);
   }
 
   async remove(id: SandboxId): Promise<void> {
     await removeMachine(findFirecrackerState(this.stateDirectory), id);
+  }
+
+  #instance(host: MachineHost, spec: InstanceSpec): FirecrackerInstance {
+    const { connectTimeoutMs } = this.#options;
+    return new FirecrackerInstance(host, spec, { clock: this.clock, connectTimeoutMs });
   }
 
   /** A process that ends during a request leaves the reason in its log. */
@@ -135,7 +141,7 @@ export class FirecrackerProvider extends KernelProvider implements Provider {
           cause: error,
         });
       });
-      return new FirecrackerInstance(host, spec, this.clock);
+      return this.#instance(host, spec);
     });
   }
 }

@@ -1,13 +1,27 @@
 import type { ChildProcess } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { constants } from "node:fs";
 import { SandboxError } from "@sandpiper/core";
+import { openUntrusted } from "./untrusted-file.ts";
 
 const MAX_EXPLANATION_CHARACTERS = 2000;
+/** Enough for as many characters of any length. */
+const MAX_READ_BYTES = 4 * MAX_EXPLANATION_CHARACTERS;
 
 /** The last output of an emulator and of its guest's kernel. */
 export async function lastOutput(logs: readonly string[]): Promise<string> {
-  const texts = await Promise.all(logs.map((path) => readFile(path, "utf8").catch(() => "")));
-  return texts.join("\n").trim().slice(-MAX_EXPLANATION_CHARACTERS);
+  const texts = await Promise.all(logs.map((path) => readEnd(path).catch(() => "")));
+  // A truncated log that its writer continues begins with zeros.
+  return texts.join("\n").replaceAll("\0", "").trim().slice(-MAX_EXPLANATION_CHARACTERS);
+}
+
+async function readEnd(path: string): Promise<string> {
+  await using file = await openUntrusted(path, constants.O_RDONLY);
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read({
+    buffer: Buffer.alloc(Math.min(size, MAX_READ_BYTES)),
+    position: Math.max(size - MAX_READ_BYTES, 0),
+  });
+  return buffer.toString("utf8", 0, bytesRead);
 }
 
 /** Returns a check that throws once the emulator has ended. */

@@ -47,6 +47,15 @@ describe("ApiClient", () => {
     }
   });
 
+  it("repeats a request that Firecracker cannot accept because too many connections are open", async () => {
+    const statuses = [503, 503, 204];
+    const client = await clientOf((_request, response) => {
+      response.writeHead(statuses.shift() ?? 500).end();
+    });
+    await client.send("PUT /entropy", {});
+    expect(statuses).toEqual([]);
+  });
+
   it("refuses an endless answer", async () => {
     const client = await clientOf((_request, response) => {
       response.writeHead(200).write("x".repeat(100_000));

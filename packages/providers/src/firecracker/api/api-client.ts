@@ -1,9 +1,14 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
 import { requestSocket, type SocketAnswer } from "../../host/socket-request.ts";
 import type { ApiRequests, InstanceInfo } from "./api-requests.ts";
 
 /** Answers have a few lines. */
 const MAX_ANSWER_BYTES = 64 * 1024;
+/** Firecracker answers with this status while ten connections to its API are open. */
+const TOO_MANY_CONNECTIONS = 503;
+const AGAIN_MS = 100;
+const MAX_ATTEMPTS = 50;
 
 /** A client of one Firecracker's API socket. */
 export class ApiClient {
@@ -35,7 +40,11 @@ export class ApiClient {
     try {
       const headers = { Accept: "application/json", ...(body && { "Content-Type": "application/json" }) };
       const target = { socketPath: this.#socketPath, method, path, headers };
-      return await requestSocket({ ...target, body, signal, maxAnswerBytes: MAX_ANSWER_BYTES });
+      for (let attempt = 1; ; attempt++) {
+        const answer = await requestSocket({ ...target, body, signal, maxAnswerBytes: MAX_ANSWER_BYTES });
+        if (answer.status !== TOO_MANY_CONNECTIONS || attempt === MAX_ATTEMPTS) return answer;
+        await sleep(AGAIN_MS, undefined, { signal });
+      }
     } catch (error) {
       signal?.throwIfAborted();
       throw new SandboxError("firecracker_gone", {

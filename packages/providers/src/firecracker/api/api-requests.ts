@@ -52,7 +52,6 @@ export interface ApiRequests {
   readonly "PUT /drives/disk": Drive;
   readonly "PUT /vsock": Vsock;
   readonly "PUT /entropy": Readonly<Record<string, never>>;
-  readonly "PUT /logger": { readonly log_path: string; readonly level: "Error" | "Warning" | "Info" | "Debug" };
   readonly "PUT /actions": Action;
   readonly "PATCH /vm": VmState;
   readonly "PUT /snapshot/create": SnapshotCreate;

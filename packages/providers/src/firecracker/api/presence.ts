@@ -34,7 +34,10 @@ export class Presence {
       if (this.#isStopped) return;
       if (!(socket instanceof Error)) {
         this.#socket = socket;
+        const opened = performance.now();
         await closed(socket);
+        // Firecracker closes connections at once while ten others are open.
+        if (performance.now() - opened < AGAIN_MS) await sleep(AGAIN_MS);
         continue;
       }
       // A socket with a full queue still exists.

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { chmod, chown, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { hasCode } from "../../host/has-code.ts";
 import type { ApiClient } from "../api/api-client.ts";
@@ -12,6 +13,8 @@ const SAVED = [STATE, MEMORY];
 const READ_ONLY = 0o444;
 /** Not `SNAPSHOT`, because the machine may still read its memory from there. */
 const NEXT_SNAPSHOT = "next-snapshot";
+/** A directory that no machine has. */
+const NOWHERE = "no-such-directory";
 
 export interface SaveMachineOptions {
   readonly id: SandboxId;
@@ -40,6 +43,19 @@ export async function saveMachine(api: ApiClient, options: SaveMachineOptions): 
     throw error;
   }
   if (keepsRunning) await api.send("PATCH /vm", { state: "Resumed" });
+}
+
+/**
+ * Resumes a machine whose program died between the pause and the save. Firecracker 1.16.0 and 1.16.1 block the vsock device
+ * of a machine that is resumed without a save. A save resets the device, even one that fails because its files cannot be
+ * created.
+ */
+export async function resumeAbandoned(api: ApiClient): Promise<void> {
+  const nowhere = { snapshot_path: join(NOWHERE, STATE), mem_file_path: join(NOWHERE, MEMORY) };
+  await api.send("PUT /snapshot/create", { snapshot_type: "Full", ...nowhere }).catch((error: unknown) => {
+    if (!(error instanceof SandboxError) || error.reason !== "firecracker_refused") throw error;
+  });
+  await api.send("PATCH /vm", { state: "Resumed" });
 }
 
 /** Links a saved machine into a jail without copying it. The files stay while a machine runs from them. */

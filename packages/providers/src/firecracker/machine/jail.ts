@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chown, mkdir, symlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Firecracker } from "../find-firecracker.ts";
-import { API_SOCKET } from "./machine-files.ts";
+import { API_SOCKET, MACHINE_LOG } from "./machine-files.ts";
 
 /** Above all users of a normal host, and below the numbers that the kernel reads as negative. */
 const FIRST_UID = 0x6000_0000;
@@ -40,12 +40,15 @@ export async function makeJail(firecracker: Firecracker, name: string, directory
   return { name, machine, base, uid };
 }
 
-/** The jailer's command line: a new root, an unprivileged user, and a limit on the size of files. */
+/**
+ * The jailer's command line: a new root, an unprivileged user, and a limit on the size of files. The log is set here and
+ * not through the API, because Firecracker writes to its console until it has a log.
+ */
 export function jailerCommand(firecracker: Firecracker, { name, base, uid }: Jail, maxFileMib: number): string[] {
   return [
     firecracker.jailer,
     ...["--id", name, "--exec-file", firecracker.program, "--uid", String(uid), "--gid", String(uid)],
     ...["--chroot-base-dir", base, "--resource-limit", `fsize=${maxFileMib * MIB}`],
-    ...["--", "--api-sock", `/${API_SOCKET}`],
+    ...["--", "--api-sock", `/${API_SOCKET}`, "--log-path", `/${MACHINE_LOG}`, "--level", "Warning"],
   ];
 }

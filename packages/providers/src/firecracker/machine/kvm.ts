@@ -17,8 +17,6 @@ import { bootMachine } from "./launch-machine.ts";
 import { VSOCK_SOCKET } from "./machine-files.ts";
 import { explainMachine } from "./start-machine.ts";
 
-/** The time that a sandbox waits for its agent; working KVM boots a guest in a fraction of it. */
-const BOOT_MS = 10_000;
 /** The lowest that a guest can have. */
 const PROBE_CID = 3;
 const PROBE_SHAPE = { memoryMib: 128, vcpuCount: 1, diskMib: 0, maxProcesses: 64, vsockCid: PROBE_CID };
@@ -28,13 +26,15 @@ interface KvmOptions {
   /** Keeps the result. */
   readonly directory: string;
   readonly device: string;
+  readonly bootTimeoutMs: number;
 }
 
 /**
  * Throws when KVM does not run guests. The device alone proves little: on virtual machines a guest may hang or run very
  * slowly. One machine boots as a test after each boot of the host, and the result is kept.
  */
-export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
+export async function requireKvm(host: FirecrackerHost, options: KvmOptions): Promise<void> {
+  const { directory, device, bootTimeoutMs } = options;
   requireDevice(device);
   const files = await host.bootFiles(undefined);
   const results = join(directory, "kvm");
@@ -42,7 +42,7 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   const path = join(results, `${await readBootId()}-${host.firecracker.version}-${basename(files.initramfs)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
-    verdict = await tryKvm(host, files);
+    verdict = await tryKvm(host, files, bootTimeoutMs);
     await rm(results, { recursive: true, force: true });
     await mkdir(results, { recursive: true, mode: 0o700 });
     await writeFile(path, verdict);
@@ -50,7 +50,7 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   if (verdict === "") return;
   throw new SandboxError("kvm_unusable", {
     message: `KVM exists but could not run a guest: ${verdict}`,
-    hint: `${remedy(host)}; to try again, remove ${path}`,
+    hint: `${remedy(host)}; on a slow host raise firecracker.bootTimeoutMs; to try again, remove ${path}`,
   });
 }
 
@@ -80,10 +80,10 @@ function requireDevice(device: string): void {
 }
 
 /** Returns an empty text when a guest without disks answers in time, otherwise the error. */
-async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> {
+async function tryKvm(host: FirecrackerHost, files: BootFiles, bootTimeoutMs: number): Promise<string> {
   await removeAbandonedMachines(host);
   const transient = await createTransientMachine(host);
-  const signal = AbortSignal.timeout(BOOT_MS);
+  const signal = AbortSignal.timeout(bootTimeoutMs);
   try {
     await bootMachine(host, files, { ...transient, shape: PROBE_SHAPE, signal });
     const socket = await untilConnected(join(machineDirectory(transient.directory), VSOCK_SOCKET), signal);
@@ -92,7 +92,9 @@ async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> 
     client.close();
     return "";
   } catch (error) {
-    const words = signal.aborted ? `it did not answer within ${BOOT_MS / 1000} s` : SandboxError.from(error).message;
+    const words = signal.aborted
+      ? `it did not answer within ${bootTimeoutMs / 1000} s`
+      : SandboxError.from(error).message;
     const explanation = await explainMachine(transient.directory);
     return explanation === "" || words.includes(explanation) ? words : `${words}: ${explanation}`;
   } finally {

@@ -115,9 +115,7 @@ async function start(
     writeFile(join(jail.machine, MACHINE_LOG), "", { mode: 0o600 }).then(() => own(jail, MACHINE_LOG)),
   ]);
   const command = jailerCommand(host.firecracker, jail, Math.max(memoryMib, diskMib) + LOG_MIB);
-  const api = await startMachine({ command, directory, cgroupEntrances, signal });
-  await api.send("PUT /logger", { log_path: MACHINE_LOG, level: "Warning" }, signal);
-  return api;
+  return await startMachine({ command, directory, cgroupEntrances, signal });
 }
 
 async function linkBase({ shared }: FirecrackerHost, { machine }: Jail, { image }: MachineShape): Promise<void> {

@@ -45,7 +45,12 @@ export async function startMachine(options: StartMachineOptions): Promise<ApiCli
   }
 }
 
-/** The last output of Firecracker and of the guest's kernel. */
+/** The logs of Firecracker and of the guest's kernel. */
+export function logsOf(directory: string): string[] {
+  return [join(machineDirectory(directory), MACHINE_LOG), join(directory, CONSOLE_LOG)];
+}
+
+/** The last output of both. */
 export function explainMachine(directory: string): Promise<string> {
-  return lastOutput([join(machineDirectory(directory), MACHINE_LOG), join(directory, CONSOLE_LOG)]);
+  return lastOutput(logsOf(directory));
 }

@@ -1,20 +1,25 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { machineProcesses, readCgroup } from "../../host/testing/machine-traces.ts";
 import { shared } from "../../host/testing/shared.ts";
+import { connectSocket } from "../../host/unix-socket.ts";
 import { ApiClient } from "../api/api-client.ts";
 import type { ApiRequests } from "../api/api-requests.ts";
 import { createDoubleFixture } from "../testing/fixture.ts";
 import { AGENT_PORT, connectVsock } from "../vsock/vsock-connection.ts";
+import { resumeAbandoned } from "./checkpoint.ts";
 
 const fixture = await shared(createDoubleFixture());
 const sandbox = await shared(fixture.create({ vcpuCount: 0.5 }));
 
 const { signal } = new AbortController();
 const directory = () => join(fixture.stateDirectory, "firecracker/instances", sandbox.id);
-const machine = (name: string) => join(directory(), "machine", name);
-const api = () => new ApiClient(machine("api.sock"));
+const machineOf = (id: SandboxId) => join(fixture.stateDirectory, "firecracker/instances", id, "machine");
+const machine = (name: string) => join(machineOf(sandbox.id), name);
+const apiOf = (id: SandboxId) => new ApiClient(join(machineOf(id), "api.sock"));
+const api = () => apiOf(sandbox.id);
 
 describe("the API of a running machine", () => {
   it("describes the machine", async () => {
@@ -22,10 +27,8 @@ describe("the API of a running machine", () => {
   });
 
   it("refuses configuration with Firecracker's own error", async () => {
-    const drive = { drive_id: "disk", path_on_host: "disk.ext4", is_root_device: false, is_read_only: false };
     const late: { readonly [R in keyof ApiRequests]?: ApiRequests[R] } = {
       "PUT /machine-config": { vcpu_count: 1, mem_size_mib: 128 },
-      "PUT /drives/disk": drive,
       "PUT /vsock": { guest_cid: 3, uds_path: "other.sock" },
       "PUT /entropy": {},
       "PUT /actions": { action_type: "InstanceStart" },
@@ -39,14 +42,37 @@ describe("the API of a running machine", () => {
     }
   });
 
+  it("refuses another drive, because the machine has no PCI bus", async () => {
+    const drive = { drive_id: "disk", path_on_host: "disk.ext4", is_root_device: false, is_read_only: false };
+    await expect(api().send("PUT /drives/disk", drive)).rejects.toThrow("PCI is not enabled");
+  });
+
   it("saves only a paused machine, and accepts repeated pauses and resumes", async () => {
+    await using other = await fixture.create();
+    const client = apiOf(other.id);
     const snapshot = { snapshot_type: "Full", snapshot_path: "s", mem_file_path: "m" } as const;
-    await expect(api().send("PUT /snapshot/create", snapshot)).rejects.toThrow("not paused");
+    await expect(client.send("PUT /snapshot/create", snapshot)).rejects.toThrow("unavailable while running");
     for (const state of ["Paused", "Paused", "Resumed", "Resumed"] as const) {
-      await api().send("PATCH /vm", { state });
-      expect((await api().describe()).state).toBe(state === "Paused" ? "Paused" : "Running");
+      await client.send("PATCH /vm", { state });
+      expect((await client.describe()).state).toBe(state === "Paused" ? "Paused" : "Running");
     }
-    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("blocks the vsock device of a machine that is resumed without a save, until the next attempt to save", async () => {
+    await using other = await fixture.create();
+    const client = apiOf(other.id);
+    const path = join(machineOf(other.id), "vsock.sock");
+    await client.send("PATCH /vm", { state: "Paused" });
+    await client.send("PATCH /vm", { state: "Resumed" });
+    const patience = new AbortController();
+    const blocked = connectVsock(path, AGENT_PORT, patience.signal);
+    // The connection is open by the time that another one is.
+    (await connectSocket(path, signal)).destroy();
+    patience.abort(new Error("no answer"));
+    await expect(blocked).rejects.toThrow("no answer");
+    await client.send("PATCH /vm", { state: "Paused" });
+    await resumeAbandoned(client);
+    (await connectVsock(path, AGENT_PORT, signal)).destroy();
   });
 
   it("is reported as gone when the process has ended", async () => {

@@ -25,16 +25,10 @@ export async function tellGuest(agent: Socket, options: TellGuestOptions): Promi
   const client = await AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: TIMEOUT_MS });
   try {
     const seed = randomBytes(SEED_BYTES).toString("hex");
-    const lines = [
-      `hostname ${hostname}`,
-      `seed ${seed}`,
-      `processes ${maxProcesses}`,
-      `time ${clock.now().getTime()}`,
-    ];
-    const words = lines.map((line) => `'${line}'`).join(" ");
-    const cmd = `umask 077; mkdir -p /run/sandpiper && printf '%s\\n' ${words} > ${INSTANCE_FILE}`;
-    const { exit_code: exitCode, stderr } = await client.exec(cmd, { user: "root" });
-    if (exitCode !== 0) throw notConfigured(stderr);
+    const words = [`hostname ${hostname}`, `seed ${seed}`, `processes ${maxProcesses}`].map((line) => `'${line}'`);
+    await run(client, `umask 077; mkdir -p /run/sandpiper && printf '%s\\n' ${words.join(" ")} > ${INSTANCE_FILE}`);
+    // Last, because the first command of a restored machine is slow. The agent adds the time that passes after the write.
+    await run(client, `printf 'time %s\\n' ${clock.now().getTime()} >> ${INSTANCE_FILE}`);
     await client.quiesce({ signal });
     // The thaw makes the agent apply the file.
     await client.thaw();
@@ -42,6 +36,11 @@ export async function tellGuest(agent: Socket, options: TellGuestOptions): Promi
   } finally {
     client.close();
   }
+}
+
+async function run(client: AgentClient, cmd: string): Promise<void> {
+  const { exit_code: exitCode, stderr } = await client.exec(cmd, { user: "root" });
+  if (exitCode !== 0) throw notConfigured(stderr);
 }
 
 function notConfigured(why: string): SandboxError {

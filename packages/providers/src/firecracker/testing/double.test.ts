@@ -4,6 +4,8 @@ import { truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { shared } from "../../host/testing/shared.ts";
+import { connectSocket } from "../../host/unix-socket.ts";
+import { connectVsock } from "../vsock/vsock-connection.ts";
 import { startBareDouble } from "./bare-double.ts";
 
 /** One double for all tests, because a refused request changes nothing. */
@@ -40,7 +42,7 @@ describe("the double of Firecracker before its machine starts", () => {
     for (const wrong of [0, 33, 1.5, "2"]) {
       expect(await put("/machine-config", { ...machine, vcpu_count: wrong })).toMatchObject({ status: 400 });
     }
-    expect(await put("/vsock", { guest_cid: 2, uds_path: "v" })).toEqual(refusal("guest_cid"));
+    expect(await put("/vsock", { guest_cid: -1, uds_path: "v" })).toEqual(refusal("guest_cid"));
     expect(await put("/machine-config")).toEqual(refusal("Empty PUT request"));
   });
 
@@ -61,10 +63,28 @@ describe("the double of Firecracker before its machine starts", () => {
     expect(await start()).toEqual(refusal("without kernel configuration"));
     expect(await put("/boot-source", { kernel_image_path: "gone" })).toEqual(refusal("No such file"));
     const dashes = { kernel_image_path: "kernel", boot_args: "quiet -- --init" };
-    expect(await put("/boot-source", dashes)).toEqual(refusal("command line is invalid"));
+    expect(await put("/boot-source", dashes)).toEqual(done);
     expect(await put("/boot-source", { kernel_image_path: "text" })).toEqual(done);
     expect(await start()).toEqual(refusal("Kernel Loader"));
+  });
+
+  it("has its vsock socket as soon as the device is configured, and does not answer there before the guest runs", async () => {
     expect(existsSync(at("v.sock"))).toBe(false);
+    expect(await put("/vsock", { guest_cid: 2, uds_path: "v.sock" })).toEqual(done);
+    const patience = new AbortController();
+    const asked = connectVsock(at("v.sock"), 52, patience.signal);
+    // The connection is open by the time that another one is.
+    (await connectSocket(at("v.sock"), patience.signal)).destroy();
+    patience.abort(new Error("no answer"));
+    await expect(asked).rejects.toThrow("no answer");
+  });
+
+  it("refuses the eleventh connection to its API", async () => {
+    const connect = () => connectSocket(double.socket, new AbortController().signal);
+    const idle = await Promise.all(Array.from({ length: 10 }, connect));
+    expect(await double.ask("GET", "/")).toMatchObject({ status: 503 });
+    for (const socket of idle) socket.destroy();
+    await expect.poll(() => double.ask("GET", "/")).toMatchObject({ status: 200 });
   });
 
   it("refuses to pause, save or resume a machine that is not started", async () => {

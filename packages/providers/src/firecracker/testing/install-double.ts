@@ -17,7 +17,7 @@ export interface InstalledDouble extends AsyncDisposable {
 }
 
 /** `version` is the version that it prints. */
-export async function installDouble({ version = "1.10.1" } = {}): Promise<InstalledDouble> {
+export async function installDouble({ version = "1.16.1" } = {}): Promise<InstalledDouble> {
   const runsc = await findRunsc(undefined);
   if ("reason" in runsc) throw new Error(`The double of Firecracker needs gVisor: ${runsc.reason}. ${runsc.hint}.`);
   const directory = await mkdtemp(join(tmpdir(), "firecracker-double-"));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freshDirectory } from "../../host/testing/shared.ts";
 import { VsockChannel } from "./vsock-channel.ts";
-import { connectVsock } from "./vsock-connection.ts";
+import { connectVsock, untilConnected } from "./vsock-connection.ts";
 
 const { signal } = new AbortController();
 const path = join(freshDirectory("vsock"), "v.sock");
@@ -57,6 +57,17 @@ describe("connectVsock", () => {
     await expect(asked).rejects.toThrow("aborted");
     server.close();
     await expect(connectVsock(path, 52, signal)).rejects.toMatchObject({ code: "ENOENT" });
+  });
+});
+
+describe("untilConnected", () => {
+  it("tries again when Firecracker does not answer, as before the guest's driver is loaded", async () => {
+    greeting = "";
+    const connected = untilConnected(path, signal);
+    await expect.poll(() => accepted.length).toBe(1);
+    greeting = "OK 7\n";
+    (await connected).destroy();
+    expect(accepted).toHaveLength(2);
   });
 });
 

@@ -8,6 +8,8 @@ export const AGENT_PORT = 52;
 /** The length of `OK` and a 32-bit number. */
 const MAX_ANSWER_BYTES = 32;
 const RETRY_MS = 10;
+/** How long the first attempt may take; each next one may take twice as long. */
+const FIRST_ATTEMPT_MS = 500;
 
 /** Connects to a port in the guest through Firecracker's socket; rejects when no program listens on the port. */
 export async function connectVsock(path: string, port: number, signal: AbortSignal): Promise<Socket> {
@@ -53,12 +55,18 @@ function accepted(socket: Socket, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Connects to the agent of a machine that may still boot. Firecracker closes each connection until the agent listens. */
+/**
+ * Connects to the agent of a machine that may still boot. Firecracker does not answer until the guest's driver is loaded,
+ * and closes each connection until the agent listens.
+ */
 export async function untilConnected(path: string, signal: AbortSignal): Promise<Socket> {
+  let limitMs = FIRST_ATTEMPT_MS;
   for (;;) {
+    const limit = AbortSignal.timeout(limitMs);
     try {
-      return await connectVsock(path, AGENT_PORT, signal);
+      return await connectVsock(path, AGENT_PORT, AbortSignal.any([signal, limit]));
     } catch (error) {
+      if (limit.aborted) limitMs *= 2;
       signal.throwIfAborted();
       // Firecracker owns the socket, so a missing socket means that its process has ended.
       if (hasCode(error, "ENOENT", "ECONNREFUSED")) throw error;

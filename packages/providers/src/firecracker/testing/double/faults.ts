@@ -10,4 +10,5 @@ export class Fault extends Error {
 }
 
 export const afterStart = () => new Fault("The requested operation is not supported after starting the microVM.");
+export const hotplug = () => new Fault("Drive config error: PCI is not enabled");
 export const beforeStart = () => new Fault("The requested operation is not supported before starting the microVM.");

@@ -2,24 +2,32 @@
  * A double of Firecracker for hosts without KVM. It implements the published API with its states and refusals; its
  * guest is the real agent in a gVisor sandbox.
  */
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Fault } from "./faults.ts";
+import { JailedFiles } from "./jailed-files.ts";
 import { DoubleMachine, VERSION } from "./machine.ts";
 import { parseBody, requestKind } from "./request-bodies.ts";
+
+/** More connections get status 503. */
+const MAX_CONNECTIONS = 10;
 
 const text = { type: "string" } as const;
 const { values } = parseArgs({
   options: {
     id: { ...text, default: "anonymous-instance" },
     "api-sock": { ...text, default: "/run/firecracker.socket" },
+    level: { ...text, default: "Info" },
+    "log-path": text,
     "start-time-us": text,
     "start-time-cpu-us": text,
   },
 });
 
+log("Info", `Running Firecracker v${VERSION}`);
 const machine = new DoubleMachine(guestDirectory());
 /** Serves one request at a time. */
 let last: Promise<unknown> = Promise.resolve();
@@ -27,6 +35,11 @@ let last: Promise<unknown> = Promise.resolve();
 const server = createServer((request, response) => {
   const answered = last.then(() => answer(request, response));
   last = answered.catch(() => {});
+});
+let connections = 0;
+server.prependListener("connection", (socket: Socket) => {
+  if (++connections > MAX_CONNECTIONS) socket.end("HTTP/1.1 503 \r\nContent-Length: 0\r\n\r\n");
+  socket.on("close", () => connections--);
 });
 // Idle connections stay open, as with the real Firecracker.
 Object.assign(server, { headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: 0 });
@@ -49,6 +62,14 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     reply(response, 400, { fault_message: fault.message });
     if (fault.isFatal) response.on("finish", () => process.exit(1));
   }
+}
+
+/** To the console until a log is set. The file is not opened for appending. */
+function log(level: "Info" | "Warning", line: string): void {
+  if (level === "Info" && values.level !== "Info") return;
+  const path = values["log-path"];
+  if (path === undefined) process.stdout.write(`[${values.id}:main] ${line}\n`);
+  else writeFileSync(new JailedFiles().require(path, "write"), `[${values.id}:main] ${line}\n`, { flag: "r+" });
 }
 
 function describe(kind: string): object {

@@ -33,6 +33,7 @@ const CAPABILITIES = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"
  */
 export class Guest {
   readonly port: number | undefined;
+  isBlocked = false;
   readonly #directory: string;
   readonly #config: GuestConfig;
   #ends: ChannelEnds | undefined;
@@ -67,10 +68,20 @@ export class Guest {
     this.#run(["resume", NAME]);
   }
 
+  /** No byte from the host arrives any more. */
+  block(): void {
+    this.isBlocked = true;
+  }
+
+  resetConnections(): void {
+    this.isBlocked = false;
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+
   /** Saves a paused guest, which stays paused. */
   save(image: string): void {
     mkdirSync(image, { recursive: true });
-    this.#connection?.destroy();
     this.#isDirty = false;
     this.#run(["resume", NAME]);
     this.#run(["checkpoint", "--leave-running", "--image-path", image, NAME]);
@@ -86,7 +97,7 @@ export class Guest {
     if (this.#isDirty) writer.write(readFileSync(DOUBLE_PADDING));
     this.#isDirty = true;
     socket.on("data", (chunk) => {
-      if (socket !== this.#connection || writer.write(chunk)) return;
+      if (socket !== this.#connection || this.isBlocked || writer.write(chunk)) return;
       socket.pause();
       writer.once("drain", () => socket.resume());
     });

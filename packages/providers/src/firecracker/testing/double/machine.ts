@@ -2,13 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { BootSource, Drive, MachineConfiguration, SnapshotCreate, Vsock } from "../../api/api-requests.ts";
-import { afterStart, beforeStart, Fault } from "./faults.ts";
+import { afterStart, beforeStart, Fault, hotplug } from "./faults.ts";
 import { Guest } from "./guest.ts";
 import { JailedFiles, readAt } from "./jailed-files.ts";
 import { packMemory, unpackMemory } from "./snapshot-file.ts";
 import { serveVsock } from "./vsock-server.ts";
 
-export const VERSION = "1.10.1";
+export const VERSION = "1.16.1";
 const MARK_BYTES = 16;
 
 type Body = Readonly<Record<string, unknown>>;
@@ -23,6 +23,11 @@ interface Devices {
   readonly marks?: readonly string[];
 }
 
+/** The provider uses full snapshots only. */
+interface SavedSnapshot extends Omit<SnapshotCreate, "snapshot_type"> {
+  readonly snapshot_type?: "Full" | "Diff";
+}
+
 /** One microVM: which requests it accepts in which state, and what they do. */
 export class DoubleMachine {
   state: "Not started" | "Running" | "Paused" = "Not started";
@@ -31,6 +36,8 @@ export class DoubleMachine {
   #devices: Devices = { machine: { vcpu_count: 1, mem_size_mib: 128 }, drives: [] };
   #isConfigured = false;
   #guest: Guest | undefined;
+  /** Resuming a machine that was not saved while it was paused blocks its vsock device. */
+  #isSaveTried = false;
 
   /** `directory` holds the guest's files, through a path that is short enough for sockets. */
   constructor(directory: string) {
@@ -46,35 +53,31 @@ export class DoubleMachine {
       case "PATCH /vm":
         return this.#change(body["state"] as string);
       case "PUT /snapshot/create":
-        return this.#save(body as unknown as SnapshotCreate);
+        return this.#save(body as unknown as SavedSnapshot);
       case "PUT /snapshot/load":
         return await this.#load(body);
       case "PUT /actions":
         return await this.#act(body["action_type"] as string);
       default:
-        this.#configure(kind, path, body);
+        await this.#configure(kind, path, body);
     }
   }
 
-  #configure(kind: string, path: string, body: Body): void {
-    if (this.state !== "Not started") throw afterStart();
-    if (kind === "PUT /logger") {
-      if (typeof body["log_path"] === "string") this.#files.require(body["log_path"], "write");
-      return;
-    }
+  async #configure(kind: string, path: string, body: Body): Promise<void> {
+    if (this.state !== "Not started") throw kind === "PUT /drives/" ? hotplug() : afterStart();
     this.#isConfigured = true;
     if (kind === "PUT /machine-config")
       this.#devices = { ...this.#devices, machine: body as unknown as MachineConfiguration };
     if (kind === "PUT /boot-source") this.#devices = { ...this.#devices, boot: this.#checkBoot(body) };
-    if (kind === "PUT /vsock") this.#devices = { ...this.#devices, vsock: body as unknown as Vsock };
+    if (kind === "PUT /vsock") {
+      this.#devices = { ...this.#devices, vsock: body as unknown as Vsock };
+      await this.#listen();
+    }
     if (kind === "PUT /drives/") this.#attach(path, body as unknown as Drive);
   }
 
   #checkBoot(body: Body): Partial<BootSource> {
     const boot = body as Partial<BootSource>;
-    if ((boot.boot_args?.split("--").length ?? 0) > 2) {
-      throw new Fault("Boot source error: The kernel command line is invalid: more than one `--`.");
-    }
     for (const file of [boot.kernel_image_path, boot.initrd_path]) {
       if (file !== undefined) within("Boot source error", () => this.#files.require(file, "read"));
     }
@@ -108,7 +111,6 @@ export class DoubleMachine {
     }
     this.#files.requireKernel(this.#files.require(boot.kernel_image_path, "read"));
     for (const drive of drives) this.#files.requireExt4(this.#files.locate(drive.path_on_host));
-    await this.#listen();
     this.#guest = Guest.boot(this.#directory, this.#guestConfig());
     this.state = "Running";
     process.stdout.write("[    0.000000] the guest of the double boots\n");
@@ -116,23 +118,30 @@ export class DoubleMachine {
 
   #change(state: string): void {
     if (this.#guest === undefined) throw beforeStart();
-    if (state === "Paused" && this.state === "Running") this.#guest.pause();
-    if (state === "Resumed" && this.state === "Paused") this.#guest.resume();
+    if (state === "Paused" && this.state === "Running") {
+      this.#guest.pause();
+      this.#isSaveTried = false;
+    }
+    if (state === "Resumed" && this.state === "Paused") {
+      this.#guest.resume();
+      if (!this.#isSaveTried) this.#guest.block();
+    }
     this.state = state === "Paused" ? "Paused" : "Running";
   }
 
-  #save({ snapshot_type = "Full", snapshot_path, mem_file_path }: SnapshotCreate): void {
+  #save({ snapshot_type, snapshot_path, mem_file_path }: SavedSnapshot): void {
     if (this.#guest === undefined) throw beforeStart();
-    if (this.state !== "Paused") throw new Fault("Create snapshot error: the microVM is not paused");
-    if ((snapshot_type as string) === "Diff")
-      throw new Fault("Create snapshot error: dirty page tracking is not enabled");
+    // The state of the devices is saved first, which resets them, also when the save fails later.
+    this.#guest.resetConnections();
+    if (this.state !== "Paused") throw new Fault("Create snapshot error: save/restore unavailable while running");
+    this.#isSaveTried = true;
     const [state, memory] = within("Create snapshot error: Cannot write the snapshot file", () => [
       this.#files.requirePlace(snapshot_path),
       this.#files.requirePlace(mem_file_path),
     ]) as [string, string];
     const image = join(this.#directory, "image");
     this.#guest.save(image);
-    packMemory(image, memory, this.configuration.mem_size_mib);
+    packMemory(image, memory, { memoryMib: this.configuration.mem_size_mib, isSparse: snapshot_type === "Diff" });
     rmSync(image, { recursive: true });
     // A new mark, so that older copies of the disks no longer match.
     for (const drive of this.#devices.drives) if (!drive.is_read_only) mark(this.#files.locate(drive.path_on_host));
@@ -176,7 +185,7 @@ export class DoubleMachine {
     this.state = "Running";
   }
 
-  /** Like the published API: only after the start, and never over an existing file. */
+  /** Never over an existing file. */
   async #listen(): Promise<void> {
     const { vsock } = this.#devices;
     if (vsock === undefined) return;
@@ -184,9 +193,10 @@ export class DoubleMachine {
     if (existsSync(path)) throw new Fault("Vsock: Error binding to the host-side Unix socket: Address in use");
     // Relative to the jail.
     await serveVsock(vsock.uds_path.replace(/^\//, ""), (port, socket) => {
-      if (this.#guest === undefined || port !== this.#guest.port) return false;
+      if (this.#guest === undefined || this.#guest.isBlocked) return "silent";
+      if (port !== this.#guest.port) return "refused";
       this.#guest.connect(socket);
-      return true;
+      return "accepted";
     });
   }
 

@@ -36,15 +36,8 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
     rate_limiter: object,
     socket: text,
   },
-  "PUT /vsock": { "guest_cid!": integer(3, 2 ** 32 - 1), "uds_path!": text, vsock_id: text },
+  "PUT /vsock": { "guest_cid!": integer(0, 2 ** 32 - 1), "uds_path!": text, vsock_id: text },
   "PUT /entropy": { rate_limiter: object },
-  "PUT /logger": {
-    log_path: text,
-    level: among("Error", "Warning", "Info", "Debug", "Trace", "Off"),
-    show_level: flag,
-    show_log_origin: flag,
-    module: text,
-  },
   "PUT /actions": { "action_type!": among("FlushMetrics", "InstanceStart", "SendCtrlAltDel") },
   "PATCH /vm": { "state!": among("Paused", "Resumed") },
   "PUT /snapshot/create": {

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   closeSync,
   ftruncateSync,
@@ -13,16 +14,26 @@ import { join } from "node:path";
 
 const HEADER_BYTES = 4096;
 
+interface MemoryFile {
+  readonly memoryMib: number;
+  /** Without it, every block is allocated. */
+  readonly isSparse: boolean;
+}
+
 /** Writes a directory as one file that is at least as large as a guest's memory. */
-export function packMemory(directory: string, path: string, memoryMib: number): void {
+export function packMemory(directory: string, path: string, { memoryMib, isSparse }: MemoryFile): void {
   const files = readdirSync(directory).map((name) => ({ name, bytes: readFileSync(join(directory, name)) }));
   const header = JSON.stringify(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
-  const descriptor = openSync(path, "w", 0o600);
+  const descriptor = openSync(path, "w", 0o644);
   writeSync(descriptor, Buffer.from(header.padEnd(HEADER_BYTES)), 0, HEADER_BYTES, 0);
   let position = HEADER_BYTES;
   for (const { bytes } of files) position += writeSync(descriptor, bytes, 0, bytes.length, position);
-  ftruncateSync(descriptor, Math.max(position, memoryMib * 2 ** 20));
+  const size = Math.max(position, memoryMib * 2 ** 20);
+  ftruncateSync(descriptor, size);
   closeSync(descriptor);
+  if (isSparse) return;
+  const { status } = spawnSync("fallocate", ["--length", String(size), path]);
+  if (status !== 0) throw new Error(`fallocate of ${path} failed`);
 }
 
 /** Throws when the file has another format. */

@@ -4,8 +4,11 @@ const MAX_COMMAND_BYTES = 32;
 /** The first host port that Firecracker uses. */
 const FIRST_HOST_PORT = 2 ** 30;
 
-/** Serves the socket of a vsock device; `accept` decides whether a guest port has a listener. */
-export function serveVsock(path: string, accept: (port: number, socket: Socket) => boolean): Promise<Server> {
+/** `silent`: the guest does not answer, because its driver is not loaded or the device is blocked. */
+export type VsockAnswer = "accepted" | "refused" | "silent";
+
+/** Serves the socket of a vsock device; `accept` answers for the guest. */
+export function serveVsock(path: string, accept: (port: number, socket: Socket) => VsockAnswer): Promise<Server> {
   let hostPort = FIRST_HOST_PORT;
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -21,8 +24,10 @@ export function serveVsock(path: string, accept: (port: number, socket: Socket) 
         const port = /^CONNECT (\d+)\n$/.exec(command)?.[1];
         if (port === undefined) return socket.destroy();
         socket.pause();
-        if (!accept(Number(port), socket)) return socket.destroy();
-        return socket.write(`OK ${hostPort++}\n`);
+        const answer = accept(Number(port), socket);
+        if (answer === "refused") socket.destroy();
+        if (answer === "accepted") socket.write(`OK ${hostPort++}\n`);
+        return;
       }
     };
     socket.on("readable", look);
