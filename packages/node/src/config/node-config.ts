@@ -124,6 +124,20 @@ export const nodeConfigSchema = z.strictObject({
       }),
     })
     .prefault({}),
+  firecracker: z
+    .strictObject({
+      kernel: optionalPath.meta({
+        description: "Kernel of the virtual machines, unpacked or packed with LZ4, gzip or zstd.",
+        shownDefault: "the kernel that set-up downloads",
+      }),
+      bootTimeoutMs: durationMs.default(10_000).meta({
+        description: "How long the guest that checks KVM may take to boot, in milliseconds.",
+      }),
+    })
+    .prefault({}),
+  connectTimeoutMs: durationMs.default(10_000).meta({
+    description: "How long a sandbox's agent may take to answer after the sandbox starts, in milliseconds.",
+  }),
   vmDocker: z
     .strictObject({
       images: z.array(absolutePath).default([]).meta({

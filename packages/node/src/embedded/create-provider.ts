@@ -47,6 +47,16 @@ interface QemuSettings {
   readonly prepared?: number | undefined;
 }
 
+/** Settings of provider firecracker. */
+interface FirecrackerSettings {
+  /** The kernel of the machines; the one that set-up downloaded by default. */
+  readonly kernel?: string | undefined;
+  /** How long the guest that checks KVM may take to boot; 10 s by default. */
+  readonly bootTimeoutMs?: number | undefined;
+  /** How long a machine may take to answer after a checkpoint; 10 s by default. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
 /** Settings of provider vm-docker; docs/vm-docker.md has the defaults. */
 interface VmDockerSettings {
   /** Files written by `docker save`; every machine loads their images. */
@@ -66,6 +76,7 @@ export interface ProviderOptions {
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
   readonly qemu?: QemuSettings | undefined;
+  readonly firecracker?: FirecrackerSettings | undefined;
   readonly vmDocker?: VmDockerSettings | undefined;
 }
 
@@ -74,7 +85,7 @@ export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOpti
 }
 
 export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
-  const { home, docker = {}, qemu, vmDocker } = options;
+  const { home, docker = {}, qemu, firecracker, vmDocker } = options;
   const state = home === undefined ? {} : { stateDirectory: resolve(home) };
   switch (name) {
     case "gvisor":
@@ -82,7 +93,7 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
     case "qemu":
       return new QemuProvider({ ...state, ...qemu });
     case "firecracker":
-      return new FirecrackerProvider(state);
+      return new FirecrackerProvider({ ...state, ...firecracker });
     case "vm-docker":
       return createVmDockerProvider(state.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
     case "local":
@@ -125,8 +136,8 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
 
 /** Manages many sandboxes in this process. Call `reconcile` to deal with the leftovers of earlier programs. */
 export function createManager(options: CreateManagerOptions = {}): SandboxManager {
-  const { provider = defaultProvider, home, docker, qemu, vmDocker, ...config } = options;
-  return new SandboxManager(createProvider(provider, { home, docker, qemu, vmDocker }), config);
+  const { provider = defaultProvider, home, docker, qemu, firecracker, vmDocker, ...config } = options;
+  return new SandboxManager(createProvider(provider, { home, docker, qemu, firecracker, vmDocker }), config);
 }
 
 /** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */

@@ -14,6 +14,8 @@ export interface ProvidersOptions {
   readonly providers: readonly Provider[];
   /** The directory of named images. */
   readonly imagesDir?: string | undefined;
+  /** How long a starting agent may take to answer. */
+  readonly connectTimeoutMs?: number | undefined;
   /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
@@ -33,12 +35,15 @@ export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
   readonly #managers: ReadonlyMap<string, SandboxManager>;
 
-  constructor({ providers, imagesDir, onError }: ProvidersOptions) {
+  constructor({ providers, imagesDir, connectTimeoutMs, onError }: ProvidersOptions) {
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
     // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
     this.#managers = new Map(
-      providers.map((provider) => [provider.name, new SandboxManager(provider, config, { onError })]),
+      providers.map((provider) => [
+        provider.name,
+        new SandboxManager(provider, config, { connectTimeoutMs, onError }),
+      ]),
     );
   }
 

@@ -51,7 +51,12 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);
-  const providers = new Providers({ providers: options.providers ?? configuredProviders(config), imagesDir, onError });
+  const providers = new Providers({
+    providers: options.providers ?? configuredProviders(config),
+    imagesDir,
+    connectTimeoutMs: config.connectTimeoutMs,
+    onError,
+  });
   const pool = new NodePool({
     providers,
     defaults,
@@ -144,10 +149,12 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
 /** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */
 function configuredProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
+  const { connectTimeoutMs } = config;
+  const firecracker = { ...config.firecracker, kernel: config.firecracker.kernel ?? undefined, connectTimeoutMs };
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
   const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
-    createProvider(name, { home: join(home, "node"), docker, qemu, vmDocker }),
+    createProvider(name, { home: join(home, "node"), docker, qemu, firecracker, vmDocker }),
   );
 }

@@ -26,13 +26,14 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   const host: FirecrackerHost = {
     ...findFirecrackerState(options.stateDirectory),
     firecracker,
-    kernelVersion: kernel.version,
+    kernelVersion: options.kernel ?? kernel.version,
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
     shared: new SharedFiles(join(directory, "shared")),
     blanks: join(directory, "blanks"),
-    bootFiles: (path = kernel.path) => boot(path),
+    bootFiles: (path = options.kernel ?? kernel.path) => boot(path),
   };
-  const { kvmDevice: device = "/dev/kvm", bootTimeoutMs = DEFAULT_BOOT_TIMEOUT_MS } = options;
+  const { environment = process.env, bootTimeoutMs = DEFAULT_BOOT_TIMEOUT_MS } = options;
+  const device = options.kvmDevice ?? (environment["SANDPIPER_KVM"] || "/dev/kvm");
   await requireKvm(host, { directory, device, bootTimeoutMs });
   return host;
 }

@@ -8,8 +8,10 @@ export interface FirecrackerOptions {
   readonly stateDirectory: string;
   /** The environment in which programs are found; this program's by default. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** The device that Firecracker opens; /dev/kvm by default. */
+  /** The device that Firecracker opens; $SANDPIPER_KVM or /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
+  /** The kernel of machines that do not name one; the one that set-up downloaded by default. */
+  readonly kernel?: string | undefined;
   /** How long the guest of the KVM check may take to boot; 10 s by default. */
   readonly bootTimeoutMs?: number | undefined;
   /** How long a machine may take to accept the connection that follows a checkpoint; 10 s by default. */
@@ -25,7 +27,7 @@ export interface FirecrackerHost extends MachineHost {
   readonly shared: SharedFiles;
   /** The directory of empty disks. */
   readonly blanks: string;
-  /** Boot files for the given kernel, or for the one that set-up downloaded. */
+  /** Boot files for the given kernel, or for the default. */
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
 }
 
