@@ -40,10 +40,7 @@ export class Providers {
     // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
     this.#managers = new Map(
-      providers.map((provider) => [
-        provider.name,
-        new SandboxManager(provider, config, { connectTimeoutMs, onError }),
-      ]),
+      providers.map((provider) => [provider.name, new SandboxManager(provider, config, { connectTimeoutMs, onError })]),
     );
   }
 
