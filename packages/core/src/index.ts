@@ -80,6 +80,7 @@ export type {
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
+  ServiceCommand,
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
 export { type CheckpointTiming, type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";

@@ -52,7 +52,9 @@ export {
   cacheNameSchema,
   containerSchema,
   imageSchema,
+  portKey,
   projectNameSchema,
+  volumeNameSchema,
 } from "./api/container.ts";
 export {
   type EventBody,

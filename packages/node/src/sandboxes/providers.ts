@@ -103,13 +103,13 @@ export class Providers {
     return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image));
   }
 
-  #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {
+  #configOf({ provider, image, container, env, ...shape }: InstanceKey): SandboxConfigOptions {
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
     const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
     if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
     // `fetchImage` has already pulled the image if the policy requires it.
     const imagePullPolicy = container?.imagePullPolicy === "never" ? "never" : "missing";
-    return { container: { ...container, image, imagePullPolicy }, ...limits };
+    return { container: { ...container, image, imagePullPolicy }, env, ...limits };
   }
 
   /** Does nothing for an instance that has ended by itself: its manager removes it. */

@@ -8,7 +8,7 @@ import {
   type PullOptions,
   SandboxError,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { portKey, type SandboxId } from "@sandpiper/protocol";
 
 const DEFAULT_IMAGE = "mock:default";
 
@@ -39,7 +39,11 @@ export class MockContainers implements Containers {
   }
 
   addressesOf(spec: InstanceSpec): Record<string, string> {
-    return Object.fromEntries((spec.container?.ports ?? []).map((port) => [port, `127.0.0.1:${40_000 + port}`]));
+    const addresses = (spec.container?.ports ?? []).map((port) => {
+      const { container, host, address } = typeof port === "number" ? { container: port } : port;
+      return [portKey(port), `${address ?? "127.0.0.1"}:${host ?? 40_000 + container}`];
+    });
+    return Object.fromEntries(addresses);
   }
 
   async add(spec: InstanceSpec, options: Pick<PullOptions, "signal" | "onProgress">): Promise<void> {

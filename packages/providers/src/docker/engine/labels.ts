@@ -12,6 +12,8 @@ export const label = {
   image: "sandpiper.image",
   /** The user of the image's programs. */
   user: "sandpiper.user",
+  /** The image's own command, as JSON; a checkpoint's image has the agent's. */
+  command: "sandpiper.command",
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;
