@@ -32,6 +32,8 @@ export type {
   ContainerOptions,
   ContainerState,
   Containers,
+  KeptVolume,
+  KeptVolumes,
   PullOptions,
   PullProgress,
 } from "./containers.ts";

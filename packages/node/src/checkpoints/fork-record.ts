@@ -31,7 +31,7 @@ export function forkOf(
 }
 
 /** The original may still use its fixed host ports, so the engine chooses others for the fork. */
-function withoutHostPorts(container: SandboxRecord["container"]): SandboxRecord["container"] {
+export function withoutHostPorts(container: SandboxRecord["container"]): SandboxRecord["container"] {
   if (container?.ports === undefined) return container;
   const ports = container.ports.map((port) => {
     if (typeof port === "number") return port;

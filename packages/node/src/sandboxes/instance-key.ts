@@ -21,6 +21,6 @@ export function instanceKey(record: Pick<SandboxRecord, keyof InstanceKey | "ten
 }
 
 export function instanceKeyText(key: InstanceKey): string {
-  const { provider, image, container = null, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
-  return JSON.stringify([provider, image, container, memoryMib, vcpuCount, diskMib, maxProcesses]);
+  const { provider, image, container = null, env = null, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
+  return JSON.stringify([provider, image, container, env, memoryMib, vcpuCount, diskMib, maxProcesses]);
 }

@@ -118,12 +118,12 @@ export class Providers {
     if (manager.exists(id)) await manager.destroy(id, options);
   }
 
-  /** Like `destroy`, and also deletes the volumes that an instance leaves when it ends by itself. */
-  async remove(provider: string, id: SandboxId): Promise<void> {
+  /** Like `destroy`, and also deletes the volumes that an instance leaves when it ends by itself, unless they are kept. */
+  async remove(provider: string, id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const manager = this.manager(provider);
     const isRunning = manager.exists(id) && manager.get(id).state === "ready";
-    await this.destroy(provider, id);
-    if (!isRunning) await this.require(provider).remove(id);
+    await this.destroy(provider, id, options);
+    if (!isRunning) await this.require(provider).remove(id, options);
   }
 }
 

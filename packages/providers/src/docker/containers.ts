@@ -3,6 +3,7 @@ import {
   type ContainerEvent,
   type ContainerInfo,
   type Containers,
+  type KeptVolumes,
   type PullOptions,
   SandboxError,
 } from "@sandpiper/core";
@@ -17,12 +18,15 @@ import type { DockerHost } from "./host.ts";
 import { resolveImage } from "./image/image.ts";
 import { pullImage } from "./image/pull-image.ts";
 import { clearCache, listCaches } from "./storage/caches.ts";
+import { DockerKeptVolumes } from "./storage/kept-volumes.ts";
 
 export class DockerContainers implements Containers {
+  readonly kept: KeptVolumes;
   readonly #findHost: () => Promise<DockerHost>;
 
   constructor(findHost: () => Promise<DockerHost>) {
     this.#findHost = findHost;
+    this.kept = new DockerKeptVolumes(findHost);
   }
 
   async get(id: SandboxId): Promise<ContainerInfo> {

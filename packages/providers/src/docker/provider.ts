@@ -29,6 +29,7 @@ import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
 import { probeDocker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
+import { requireKeptVolumes } from "./storage/kept-volumes.ts";
 import { requireWorkspace } from "./workspace/workspace.ts";
 
 /** Runs sandboxes as containers of Docker or Podman. */
@@ -129,4 +130,5 @@ async function requireSupported(host: DockerHost, spec: InstanceSpec): Promise<v
   requirePorts(spec, host);
   requireWorkspace(spec);
   await requireNetwork(host.engine, spec, host);
+  await requireKeptVolumes(host, spec);
 }

@@ -35,6 +35,11 @@ export function sandboxLabels(spec: InstanceSpec, home: string): Labels {
   return { ...managedLabels(home), [label.sandbox]: spec.id, [label.project]: projectOf(spec) };
 }
 
+/** For a volume of a destroyed sandbox. */
+export function keptLabels(sandbox: string, home: string): Labels {
+  return { ...managedLabels(home), [label.sandbox]: sandbox };
+}
+
 /** For a volume that the sandboxes of a project share. */
 export function cacheLabels(cache: { readonly project: string; readonly name: string }, home: string): Labels {
   return { ...managedLabels(home), [label.project]: cache.project, [label.cache]: cache.name };
