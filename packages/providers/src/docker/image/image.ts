@@ -17,7 +17,7 @@ export interface EngineImage {
 }
 
 /** What the image runs by itself. */
-export interface ImageCommand {
+interface ImageCommand {
   readonly argv: readonly string[];
   readonly cwd: string;
   /** As in the image's USER; empty for root. */
