@@ -1,4 +1,6 @@
 import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
@@ -70,6 +72,20 @@ describe("a fixed host port", () => {
       details: { port: host, protocol: "tcp", address: "127.0.0.1" },
     });
     expect((await provider.list()).map(({ id }) => id)).toEqual([first.id]);
+  });
+
+  it("that a program of the machine uses fails the creation with its number", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port: host } = server.address() as AddressInfo;
+    try {
+      const error = await rejection(
+        Sandbox.create(provider, { container: { network, ports: [{ container: 80, host }] } }),
+      );
+      expect(error).toMatchObject({ reason: "host_port_in_use", details: { port: host } });
+    } finally {
+      server.close();
+    }
   });
 
   it("that was taken while the container was stopped is named when it starts", async () => {
