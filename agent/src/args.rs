@@ -6,7 +6,8 @@ pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
                        [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof] [--init]
        sandpiper-agent init,CHANNEL,USER
-       sandpiper-agent --relay --channel unix:@NAME";
+       sandpiper-agent --relay --channel unix:@NAME
+       sandpiper-agent --service always|on-failure|never -- COMMAND [ARGUMENT]...";
 
 /// Starts the short form of `--init`, `--channel` and `--default-user` on a kernel's command line. Firecracker rejects a
 /// command line that holds two dashes more than once.
@@ -20,6 +21,20 @@ pub enum ChannelKind {
     Abstract(String),
     Serial(PathBuf),
     Vsock(u32),
+}
+
+/// When a service starts again after its command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    Always,
+    OnFailure,
+    Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    pub restart: Restart,
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -38,6 +53,8 @@ pub struct Args {
     pub is_relay: bool,
     /// Set up the virtual machine as its first process.
     pub is_init: bool,
+    /// Supervise this command instead of being an agent.
+    pub service: Option<Service>,
 }
 
 pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -49,6 +66,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         exit_on_eof: false,
         is_relay: false,
         is_init: false,
+        service: None,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -60,6 +78,10 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--exit-on-eof" => args.exit_on_eof = true,
             "--relay" => args.is_relay = true,
             "--init" => args.is_init = true,
+            "--service" => {
+                let restart = parse_restart(&value()?)?;
+                args.service = Some(Service { restart, command: parse_command(&mut words)? });
+            }
             word if word.starts_with(INIT_WORD) => parse_init_word(&word[INIT_WORD.len()..], &mut args)?,
             _ => return Err(format!("unknown argument {word}")),
         }
@@ -74,6 +96,25 @@ fn parse_init_word(text: &str, args: &mut Args) -> Result<(), String> {
     args.channel = parse_channel(channel)?;
     args.default_user = Some(user.to_string());
     Ok(())
+}
+
+fn parse_restart(text: &str) -> Result<Restart, String> {
+    match text {
+        "always" => Ok(Restart::Always),
+        "on-failure" => Ok(Restart::OnFailure),
+        "never" => Ok(Restart::Never),
+        _ => Err(format!("--service {text}: expected always, on-failure or never")),
+    }
+}
+
+/// `-- COMMAND [ARGUMENT]...`, up to the end.
+fn parse_command(words: &mut impl Iterator<Item = String>) -> Result<Vec<String>, String> {
+    let separator = words.next();
+    let command: Vec<String> = words.collect();
+    if separator.as_deref() != Some("--") || command.is_empty() {
+        return Err("--service needs -- and a command".into());
+    }
+    Ok(command)
 }
 
 fn parse_channel(text: &str) -> Result<ChannelKind, String> {
@@ -91,7 +132,7 @@ fn parse_channel(text: &str) -> Result<ChannelKind, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChannelKind, parse};
+    use super::{ChannelKind, Restart, Service, parse};
 
     fn parse_words(words: &[&str]) -> Result<super::Args, String> {
         parse(words.iter().map(|word| (*word).to_string()))
@@ -106,8 +147,22 @@ mod tests {
     }
 
     #[test]
+    fn reads_the_command_of_a_service_with_its_dashes() {
+        let args = parse_words(&["--service", "always", "--", "nginx", "--", "-g", "daemon off;"]).unwrap();
+        let command = ["nginx", "--", "-g", "daemon off;"].map(String::from).to_vec();
+        assert_eq!(args.service, Some(Service { restart: Restart::Always, command }));
+    }
+
+    #[test]
     fn refuses_incomplete_and_unknown_arguments() {
-        for words in [&["init,vsock:52"][..], &["init,nowhere,user"], &["init"], &["--channel"]] {
+        for words in [
+            &["init,vsock:52"][..],
+            &["init,nowhere,user"],
+            &["init"],
+            &["--channel"],
+            &["--service", "sometimes", "--", "true"],
+            &["--service", "never", "--"],
+        ] {
             assert!(parse_words(words).is_err());
         }
     }

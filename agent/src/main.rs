@@ -11,6 +11,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(service) = &args.service {
+        return process::service::run(service);
+    }
     let is_init = args.is_init;
     let outcome = if args.is_relay { channel::relay::run(&args.channel) } else { run(args) };
     if let Err(error) = &outcome {

@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { freePort } from "../../packages/providers/src/docker/testing/free-port.ts";
 import { startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
 import { importTestImage, pushTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
@@ -56,6 +59,24 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
       exitCode: 0,
     });
     expect(await cli([...argv, "--quiet", "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
+  });
+
+  it("publishes at the host port of the command line, and names one that is taken", async () => {
+    const port = await freePort();
+    const argv = ["run", ...docker, "--network", "bridge", "--publish", `${port}:3000`, "--", "true"];
+    expect(await cli(argv)).toMatchObject({
+      stderr: `sandpiper: port 3000 is published at 127.0.0.1:${port}\n`,
+      exitCode: 0,
+    });
+    const server = createServer().listen(port, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const refused = await cli(argv);
+      expect(refused).toMatchObject({ exitCode: 125, stderr: expect.stringContaining(`tcp port ${port}`) });
+    } finally {
+      server.close();
+    }
+    expect(await left()).toEqual([]);
   });
 
   it("prints the progress of a pull, and nothing when the image is present", async () => {
@@ -145,5 +166,27 @@ describe("with a node that has docker", { timeout: 120_000 }, () => {
     await run("caches", "clear", "web/npm");
     expect(JSON.parse(await run("caches", "ls"))).toEqual([]);
     expect(await left()).toEqual([]);
+  });
+
+  it("runs the image's command as a service, keeps its volume, and mounts the volume again", async () => {
+    const run = async (...argv: string[]) => {
+      const { stdout, stderr, exitCode } = await node.run(argv);
+      expect([argv, stderr, exitCode]).toEqual([argv, "", 0]);
+      return stdout.trim();
+    };
+    const script = "echo served; echo kept > /.data/file; exec sleep 600";
+    const image = await importTestImage(engine, { name: "serves:2", entrypoint: ["/bin/sh", "-c"], command: [script] });
+    const serve = ["create", "--provider", "docker", "--image", image, "--service", "always"];
+    const id = await run(...serve, "--container-label", "team=a", "--name", "server");
+    await expect.poll(() => run("logs", "server", "service")).toBe("served");
+    expect(JSON.parse(await run("ps", "server", "--json"))).toMatchObject([{ id: "service", isRunning: true }]);
+    await run("rm", "--quiet", "--keep-volumes", "server");
+    const name = `sandpiper-data-${id}`;
+    expect(JSON.parse(await run("volumes", "ls", "--json"))).toMatchObject([{ name, sandbox: id, usedBy: [] }]);
+    expect(await run("run", ...docker, "--volume", `${name}:/old`, "--", "cat", "/old/file")).toBe("kept");
+    await run("volumes", "rm", name);
+    expect(await run("volumes", "ls", "--json")).toBe("[]");
+    const refused = await node.run(["create", ...docker, "--network", "bridge", "--publish", "8080:80"]);
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("docker.hostPorts") });
   });
 });

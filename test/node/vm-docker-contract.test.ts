@@ -7,6 +7,7 @@ import { containerName } from "../../packages/providers/src/docker/container/ins
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { createDockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
+import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import {
   crashContainer,
   settleTraces,
@@ -116,6 +117,20 @@ describe("a sandbox in a project's machine", () => {
     expect(kinds).toContain("running");
     ended.abort();
     await watching;
+  });
+
+  it("runs the image's own command as a service, and cannot keep its volumes", async () => {
+    const entrypoint = ["/bin/sh", "-c"];
+    const command = ["echo served; exec sleep 600"];
+    const image = await importTestImage(fixture.engine, { name: "sandpiper-test:service", entrypoint, command });
+    const provider = createProvider();
+    const container = { project: PROJECT, image, service: {}, labels: { team: "a" } };
+    await using sandbox = await Sandbox.create(provider, { container });
+    const service = await sandbox.attach("service");
+    for await (const { bytes } of service.output) if (new TextDecoder().decode(bytes).includes("served")) break;
+    const { Config } = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
+    expect(Config.Labels).toMatchObject({ team: "a" });
+    expect("kept" in provider.containers).toBe(false);
   });
 
   it("shares caches only with sandboxes of its project", async () => {

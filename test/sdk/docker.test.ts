@@ -3,6 +3,7 @@ import type { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { freePort } from "../../packages/providers/src/docker/testing/free-port.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { blocksOf, readDocument, runProgram } from "../e2e/document.ts";
@@ -14,7 +15,7 @@ const home = sharedDirectory("sdk-docker");
 const killedHome = sharedDirectory("sdk-docker-killed");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
-const settings = { url: dockerd.url, image: IMAGE };
+const settings = { url: dockerd.url, image: IMAGE, hostPorts: ["1-65535"] };
 let node: SdkNode;
 let client: Client;
 
@@ -108,6 +109,68 @@ describe("a container, through the SDK", { timeout: 60_000 }, () => {
     await two.destroy();
     await clear();
     expect(await client.caches.list()).toEqual([]);
+  });
+
+  it("runs the image's own command as a service with the sandbox's environment, also after a rebuild and a fork", async () => {
+    const script = 'echo "$GREETING" >> /.data/log; exec sleep 600';
+    const image = await importTestImage(engine, { name: "serves:1", entrypoint: ["/bin/sh", "-c"], command: [script] });
+    const container = { service: { restart: "always" }, labels: { team: "a" } } as const;
+    const sandbox = await client.sandboxes.create({
+      provider: "docker",
+      image,
+      env: { GREETING: "secret" },
+      container,
+    });
+    expect(sandbox.info.container).toEqual(container);
+    const log =
+      (of = sandbox) =>
+      async () =>
+        (await of.exec("cat /.data/log")).stdout;
+    await expect.poll(log()).toBe("secret\n");
+    expect(await sandbox.processes()).toMatchObject([{ id: "service", isRunning: true }]);
+    const events = await client.pastEvents({ sandbox: sandbox.id });
+    expect(events.map(({ kind, details }) => [kind, details["process"]])).toContainEqual([
+      "process.started",
+      "service",
+    ]);
+    const [shown] = await engine.docker.listContainers();
+    expect(shown?.Labels).toMatchObject({ team: "a", "sandpiper.sandbox": sandbox.id });
+    expect(JSON.stringify(shown)).not.toContain("secret");
+    await sandbox.rebuild();
+    await expect.poll(log()).toBe("secret\nsecret\n");
+    const [fork] = await sandbox.fork();
+    if (fork === undefined) throw new Error("no fork");
+    await expect.poll(log(fork)).toBe("secret\nsecret\nsecret\n");
+  });
+
+  it("has the host port that its caller chose, and a fork gets another", async () => {
+    const host = await freePort();
+    const container = { network: "bridge", ports: [{ container: 80, host }] };
+    const sandbox = await client.sandboxes.create({ ...docker, container });
+    expect(sandbox.info).toMatchObject({ container, addresses: { "80": `127.0.0.1:${host}` } });
+    expect(await rejection(client.sandboxes.create({ ...docker, container }))).toMatchObject({
+      reason: "host_port_in_use",
+      message: expect.stringContaining(`tcp port ${host}`),
+    });
+    const [fork] = await sandbox.fork();
+    expect(fork?.info.addresses["80"]).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(fork?.info.addresses["80"]).not.toBe(`127.0.0.1:${host}`);
+  });
+
+  it("leaves its volumes on request, which a later sandbox mounts", async () => {
+    const first = await client.sandboxes.create(docker);
+    await first.exec("echo kept > /.data/file");
+    await first.destroy({ volumes: "keep" });
+    const name = `sandpiper-data-${first.id}`;
+    expect(await left()).toEqual([name]);
+    expect(await client.volumes.list()).toMatchObject([{ name, sandbox: first.id, path: "/.data", usedBy: [] }]);
+    const second = await client.sandboxes.create({ ...docker, container: { volumes: [{ name }] } });
+    expect((await second.exec("cat /.data/file")).stdout).toBe("kept\n");
+    expect(await rejection(client.volumes.remove(name))).toMatchObject({ reason: "volume_in_use" });
+    await second.destroy();
+    await client.volumes.remove(name);
+    expect(await client.volumes.list()).toEqual([]);
+    expect(await left()).toEqual([]);
   });
 
   it("is refused with the reason when its image, network or mount is not available", async () => {

@@ -17,6 +17,7 @@ pub mod process;
 mod program;
 pub mod reaper;
 pub mod segments;
+pub mod service;
 pub mod signal;
 mod spawn;
 mod spill;

@@ -53,6 +53,23 @@ export interface CacheVolume extends Readonly<Omit<CacheResource, "usedBy">> {
   readonly usedBy: readonly SandboxId[];
 }
 
+/** A volume that a destroyed sandbox left. */
+export interface KeptVolume {
+  readonly name: string;
+  readonly sandbox: SandboxId;
+  /** Where it was mounted. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** Sandboxes that mount it; it cannot be removed while there are any. */
+  readonly usedBy: readonly SandboxId[];
+}
+
+/** Volumes whose sandbox has no instance any more. */
+export interface KeptVolumes {
+  list(): Promise<readonly KeptVolume[]>;
+  remove(name: string): Promise<void>;
+}
+
 /** Operations that only providers of containers have. */
 export interface Containers {
   get(id: SandboxId): Promise<ContainerInfo>;
@@ -66,6 +83,8 @@ export interface Containers {
   pull(image: string, options: PullOptions): Promise<void>;
   /** Whether the container's image reference now resolves to another image. */
   isOutdated(id: SandboxId): Promise<boolean>;
+  /** Undefined if volumes cannot outlive their sandbox. */
+  readonly kept?: KeptVolumes | undefined;
   listCaches(): Promise<readonly CacheVolume[]>;
   clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void>;
 }

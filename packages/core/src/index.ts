@@ -32,6 +32,8 @@ export type {
   ContainerOptions,
   ContainerState,
   Containers,
+  KeptVolume,
+  KeptVolumes,
   PullOptions,
   PullProgress,
 } from "./containers.ts";
@@ -80,6 +82,7 @@ export type {
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
+  ServiceCommand,
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
 export { type CheckpointTiming, type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";

@@ -60,6 +60,13 @@ export interface InstanceExit {
   readonly message: string;
 }
 
+export interface ServiceCommand {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** A name, "uid" or "uid:gid". */
+  readonly user: string;
+}
+
 /** A running sandbox, as its provider sees it. */
 export interface Instance {
   readonly id: SandboxId;
@@ -67,6 +74,8 @@ export interface Instance {
   readonly exited: Promise<InstanceExit>;
   /** Addresses of published ports, such as `127.0.0.1:49153`, by port inside. */
   readonly addresses?: Readonly<Record<string, string>> | undefined;
+  /** A command that runs in it as process `service`, next to other commands. */
+  readonly service?: ServiceCommand | undefined;
   /** Opens the byte stream to the agent; rejects while the agent is not ready, and may be called again. */
   connect(signal: AbortSignal): Promise<ConnectedChannel>;
   /**

@@ -52,7 +52,9 @@ export {
   cacheNameSchema,
   containerSchema,
   imageSchema,
+  portKey,
   projectNameSchema,
+  volumeNameSchema,
 } from "./api/container.ts";
 export {
   type EventBody,
@@ -159,6 +161,7 @@ export {
   type UpdateSandboxBody,
   updateSandboxBodySchema,
 } from "./api/sandbox.ts";
+export { type DeleteSandboxQuery, type VolumeResource, volumeListSchema } from "./api/volume.ts";
 export { abortError } from "./errors/abort-error.ts";
 export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./errors/error-body.ts";
 export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./errors/error-codes.ts";

@@ -12,6 +12,7 @@ import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Connection } from "./socket/connection.ts";
+import { Volumes } from "./volumes.ts";
 import { Webhooks } from "./webhooks.ts";
 
 export interface PastEventsOptions extends EventsOptions {
@@ -26,6 +27,7 @@ export class Client implements AsyncDisposable {
   readonly sandboxes: Sandboxes;
   readonly images: Images;
   readonly caches: Caches;
+  readonly volumes: Volumes;
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
@@ -43,6 +45,7 @@ export class Client implements AsyncDisposable {
     this.#connection = connection;
     this.images = new Images(http);
     this.caches = new Caches(http);
+    this.volumes = new Volumes(http);
     const handle = (info: SandboxResource) => new SandboxHandle(info, { http, connection });
     this.sandboxes = new Sandboxes(http, { handle, images: this.images });
     this.nodes = new Nodes(http);

@@ -35,6 +35,7 @@ export {
   type SetPoolBody,
   type TerminalSize,
   type UpdateSandboxBody,
+  type VolumeResource,
   type WebhookResource,
 } from "@sandpiper/protocol";
 export type { Caches } from "./caches.ts";
@@ -54,8 +55,9 @@ export type { AttachOptions, StartOptions } from "./process/open-process.ts";
 export type { Process, ProcessExit } from "./process/process.ts";
 export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
-export type { CheckpointOptions, ForkOptions } from "./sandbox-handle.ts";
+export type { CheckpointOptions, DestroyOptions, ForkOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
 export type { Timing } from "./timing.ts";
+export type { Volumes } from "./volumes.ts";
 export type { Webhooks } from "./webhooks.ts";

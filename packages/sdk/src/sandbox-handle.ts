@@ -2,6 +2,7 @@ import {
   type CheckpointResource,
   type Command,
   type CreateCheckpointBody,
+  type DeleteSandboxQuery,
   type ExecOptions,
   type ExecResult,
   type ForkBody,
@@ -28,6 +29,11 @@ import type { SandboxLink } from "./sandbox-link.ts";
 export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
 
 export interface ForkOptions extends ForkBody, CallOptions {}
+
+export interface DestroyOptions extends CallOptions {
+  /** `keep` leaves the volumes of a container, which `client.volumes` then lists. */
+  readonly volumes?: DeleteSandboxQuery["volumes"];
+}
 
 /** A handle of a sandbox on a node. Dropping the handle does not end the sandbox; `destroy` or `await using` does. */
 export class SandboxHandle implements AsyncDisposable {
@@ -176,10 +182,11 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#rollbacks.add(callback);
   }
 
-  /** Ends it and removes all of its data. Succeeds if it is already gone. */
-  async destroy({ signal }: CallOptions = {}): Promise<void> {
+  /** Ends it and removes all of its data, except volumes that are to be kept. Succeeds if it is already gone. */
+  async destroy({ volumes, signal }: DestroyOptions = {}): Promise<void> {
+    const query = { volumes };
     try {
-      await this.#link.http.empty("deleteSandbox", { path: this.#path, signal, isRepeatable: true });
+      await this.#link.http.empty("deleteSandbox", { path: this.#path, query, signal, isRepeatable: true });
     } catch (thrown) {
       if (!["not_found", "gone"].includes(SandboxError.from(thrown).code)) throw thrown;
     }

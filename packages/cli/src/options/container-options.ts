@@ -3,6 +3,7 @@ import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { invalidValue } from "../command/usage-error.ts";
+import { parseLabels } from "./values.ts";
 
 /** How a container is created; providers without containers refuse all but --image. */
 export const containerOptions: readonly Option[] = [
@@ -21,10 +22,17 @@ export const containerOptions: readonly Option[] = [
   { name: "network", value: "NAME", default: "none", summary: "network of the container, such as bridge" },
   {
     name: "publish",
-    value: "PORT",
+    value: "[[ADDRESS:]HOST:]PORT[/udp]",
     isRepeatable: true,
-    summary: "publish a port of the container at a free loopback port of the engine's machine",
+    summary: "publish a port of the container, at a free loopback port of the engine's machine unless given",
   },
+  {
+    name: "service",
+    value: "RESTART",
+    choices: ["always", "on-failure", "never"],
+    summary: "run the image's own command as process service, and when to restart it",
+  },
+  { name: "container-label", value: "KEY=VALUE", isRepeatable: true, summary: "label the container in the engine" },
   {
     name: "mount",
     value: "SRC:DST[:rw]",
@@ -45,6 +53,12 @@ export const containerOptions: readonly Option[] = [
     summary: "mount a cache that all containers of the project share",
   },
   {
+    name: "volume",
+    value: "NAME[:PATH]",
+    isRepeatable: true,
+    summary: "mount a volume that a destroyed sandbox left (see sandpiper volumes)",
+  },
+  {
     name: "project",
     value: "NAME",
     default: "default",
@@ -62,9 +76,12 @@ export function containerFrom(arguments_: Arguments): Container | undefined {
     imagePullPolicy: arguments_.get("pull") as Container["imagePullPolicy"],
     network: arguments_.get("network"),
     ports: listOf(arguments_, "publish", parsePort),
+    service: parseService(arguments_.get("service")),
+    labels: parseContainerLabels(arguments_.all("container-label")),
     binds: listOf(arguments_, "mount", parseMount),
     workspace: parseWorkspace(arguments_.get("workspace")),
     caches: listOf(arguments_, "cache", parseCache),
+    volumes: listOf(arguments_, "volume", parseVolume),
     project: arguments_.get("project"),
     isRootReadOnly: arguments_.has("read-only") || undefined,
   };
@@ -80,10 +97,18 @@ export function splitContainer({ image, ...rest }: Container = {}) {
 /** In this process the user decides what may be mounted: they could do the same with the engine itself. */
 export function dockerFrom(container: Container | undefined): CreateSandboxOptions["docker"] {
   if (container === undefined) return undefined;
-  const { binds = [], workspace, network } = container;
+  const { binds = [], workspace, network, ports = [] } = container;
   const paths = binds.map(({ source }) => source);
   if (workspace !== undefined && "path" in workspace) paths.push(workspace.path);
-  return { allowedPaths: paths, ...(network === undefined || network === "none" ? {} : { networks: [network] }) };
+  const published = ports.flatMap((port) => (typeof port === "number" ? [] : [port]));
+  const hostPorts = published.flatMap(({ host }) => (host === undefined ? [] : [`${host}`]));
+  const hostAddresses = published.flatMap(({ address }) => address ?? []);
+  return {
+    allowedPaths: paths,
+    ...(network === undefined || network === "none" ? {} : { networks: [network] }),
+    ...(hostPorts.length === 0 ? {} : { hostPorts }),
+    ...(hostAddresses.length === 0 ? {} : { hostAddresses }),
+  };
 }
 
 function listOf<Item>(arguments_: Arguments, name: string, parse: (text: string) => Item): Item[] | undefined {
@@ -91,11 +116,41 @@ function listOf<Item>(arguments_: Arguments, name: string, parse: (text: string)
   return texts.length === 0 ? undefined : texts.map(parse);
 }
 
-function parsePort(value: string): number {
-  const port = /^\d{1,5}$/.test(value) ? Number(value) : 0;
-  if (port >= 1 && port <= 65_535) return port;
-  const hint = "write the port inside the container, such as --publish 3000; the engine picks the port outside";
-  throw invalidValue("publish", { value, expected: "a port from 1 to 65535", hint });
+type Port = NonNullable<Container["ports"]>[number];
+
+/** As `docker run --publish` writes it; an IPv6 address is in brackets. */
+const PUBLISH =
+  /^(?:(?:(?<address>[\d.]+|\[[\da-f:.]+\]):)?(?<host>\d{1,5}):)?(?<inside>\d{1,5})(?:\/(?<protocol>tcp|udp))?$/i;
+
+function parsePort(value: string): Port {
+  const { address, host, inside, protocol } = PUBLISH.exec(value)?.groups ?? {};
+  const isPort = (text: string) => Number(text) >= 1 && Number(text) <= 65_535;
+  if (inside === undefined || !isPort(inside) || (host !== undefined && !isPort(host))) {
+    const hint = "write the port inside the container, such as --publish 3000, or HOST:PORT, such as 8080:80";
+    throw invalidValue("publish", { value, expected: "[[ADDRESS:]HOST:]PORT[/udp] with ports from 1 to 65535", hint });
+  }
+  if (host === undefined && protocol === undefined) return Number(inside);
+  return {
+    container: Number(inside),
+    ...(host === undefined ? {} : { host: Number(host) }),
+    ...(protocol?.toLowerCase() === "udp" ? { protocol: "udp" } : {}),
+    ...(address === undefined ? {} : { address: address.replace(/^\[|\]$/g, "") }),
+  };
+}
+
+function parseService(restart: string | undefined): Container["service"] {
+  return restart === undefined ? undefined : { restart: restart as "always" | "on-failure" | "never" };
+}
+
+function parseContainerLabels(texts: readonly string[]): Container["labels"] {
+  return texts.length === 0 ? undefined : parseLabels(texts, "container-label");
+}
+
+function parseVolume(value: string) {
+  const [, name, path] = /^(sandpiper-[a-z]+-[0-9a-f-]{36})(?::(\/[^:]+))?$/.exec(value) ?? [];
+  if (name !== undefined) return path === undefined ? { name } : { name, path };
+  const hint = "`sandpiper volumes ls` shows the names";
+  throw invalidValue("volume", { value, expected: "the name of a kept volume, with or without :PATH", hint });
 }
 
 function parseMount(value: string) {

@@ -54,18 +54,20 @@ function variableFrom(text: string, callerEnv: NodeJS.ProcessEnv): readonly [str
 }
 
 /** `--label KEY=VALUE`; a key alone has an empty value. */
-export function parseLabels(given: readonly string[]): Record<string, string> {
-  return Object.fromEntries(given.map((text) => labelFrom(text, "")));
+export function parseLabels(given: readonly string[], option = "label"): Record<string, string> {
+  return Object.fromEntries(given.map((text) => labelFrom(text, "", option)));
 }
 
 /** `--label KEY=VALUE`; a key alone matches every value. */
 export function parseLabelFilters(given: readonly string[]): Record<string, string | null> {
-  return Object.fromEntries(given.map((text) => labelFrom(text, null)));
+  return Object.fromEntries(given.map((text) => labelFrom(text, null, "label")));
 }
 
-function labelFrom<Absent>(text: string, absent: Absent): readonly [string, string | Absent] {
+function labelFrom<Absent>(text: string, absent: Absent, option: string): readonly [string, string | Absent] {
   const { key, value = absent } = split(text);
-  if (key === "") throw usageError(`--label ${text}: missing key`, "write --label KEY=VALUE or --label KEY");
+  if (key === "") {
+    throw usageError(`--${option} ${text}: missing key`, `write --${option} KEY=VALUE or --${option} KEY`);
+  }
   return [key, value];
 }
 

@@ -49,6 +49,23 @@ describe("sandpiper rebuild", () => {
   });
 });
 
+describe("sandpiper volumes", () => {
+  it("lists and removes what rm --keep-volumes left", async () => {
+    expect(await node.run("rm", "--keep-volumes", "--quiet", "work")).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+    const name = `sandpiper-data-${id}`;
+    const { stdout } = await node.run("volumes", "ls", "--json");
+    expect(JSON.parse(stdout)).toMatchObject([{ name, sandbox: id, path: "/.data", usedBy: [] }]);
+    expect(await node.run("volumes", "rm", name)).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+    expect(await node.run("volumes", "rm", name)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(name) });
+    expect(await node.run("volumes", "ls")).toEqual({ stdout: "[]\n", stderr: "", exitCode: 0 });
+  });
+
+  it("has nothing to list after a plain rm", async () => {
+    await node.run("rm", "--quiet", "work");
+    expect((await node.run("volumes", "ls", "--json")).stdout).toBe("[]\n");
+  });
+});
+
 describe("sandpiper caches", () => {
   it("are listed as JSON", async () => {
     expect(await node.run("caches", "ls")).toEqual({ stdout: "[]\n", stderr: "", exitCode: 0 });

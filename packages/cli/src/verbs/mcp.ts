@@ -35,11 +35,16 @@ All sandboxes are destroyed when the client disconnects, unless the model asked 
     const onError = (thrown: unknown) => process.stderr.write(`sandpiper: ${messageOf(thrown)}\n`);
     using interruption = new Interruption();
     const { openClient } = await import("../mcp/open-client.ts");
-    const { allowedPaths = [], networks } = dockerFrom(container) ?? {};
+    const { allowedPaths = [], networks, hostPorts = [], hostAddresses = [] } = dockerFrom(container) ?? {};
     await using node = await openClient({
       isEmbedded: arguments_.has("embedded"),
       defaultProvider: shape.provider,
-      docker: { allowedPaths: [...allowedPaths], ...(networks && { networks: [...networks] }) },
+      docker: {
+        allowedPaths: [...allowedPaths],
+        hostPorts: [...hostPorts],
+        hostAddresses: [...hostAddresses],
+        ...(networks && { networks: [...networks] }),
+      },
       onError,
     });
     if (arguments_.has("keep") && !node.outlives) {

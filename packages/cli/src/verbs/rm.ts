@@ -9,9 +9,13 @@ export const rmVerb: Verb = {
   name: "rm",
   summary: "destroy sandboxes",
   operands: ["[SANDBOX…]"],
-  options: [{ name: "all", summary: "destroy all sandboxes that your key can access" }, quietOption],
+  options: [
+    { name: "all", summary: "destroy all sandboxes that your key can access" },
+    { name: "keep-volumes", summary: "keep the volumes of containers; sandpiper volumes lists them" },
+    quietOption,
+  ],
   details: "Does not ask for confirmation. The exit code is 1 if a sandbox cannot be destroyed.",
-  examples: ["sandpiper rm build", "sandpiper rm --all"],
+  examples: ["sandpiper rm build", "sandpiper rm --all", "sandpiper rm --keep-volumes build"],
   async run(arguments_) {
     const { operands } = arguments_;
     if (operands.length === 0 && !arguments_.has("all")) {
@@ -22,6 +26,7 @@ export const rmVerb: Verb = {
     }
     const client = await requireNode();
     const sandboxes = operands.length > 0 ? await findSandboxes(client, operands) : await livingSandboxes(client);
-    return eachSandbox(sandboxes, { label: "destroying", arguments_ }, (sandbox) => sandbox.destroy());
+    const options = arguments_.has("keep-volumes") ? ({ volumes: "keep" } as const) : {};
+    return eachSandbox(sandboxes, { label: "destroying", arguments_ }, (sandbox) => sandbox.destroy(options));
   },
 };

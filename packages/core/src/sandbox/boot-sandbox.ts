@@ -1,9 +1,11 @@
 import { abortError, createSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
-import type { CreateInstanceOptions, DestroyOptions, Instance, Provider } from "../provider.ts";
+import type { ProcessHandle } from "../process/process-handle.ts";
+import type { CreateInstanceOptions, DestroyOptions, Instance, InstanceRecord, Provider } from "../provider.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
+import { startService } from "./start-service.ts";
 
 export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
   /** The sandbox's id; the default is a new one. */
@@ -13,6 +15,13 @@ export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptio
 export interface BootedInstance {
   readonly instance: Instance;
   readonly link: AgentLink;
+  /** Undefined if the instance has no service, or one that already runs. */
+  readonly startedService: ProcessHandle | undefined;
+}
+
+interface OpenOptions extends ConnectAgentOptions, DestroyOptions {
+  /** The environment of its service. */
+  readonly env: SandboxConfig["env"];
 }
 
 /** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
@@ -34,16 +43,34 @@ export async function bootSandbox(
     if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
     throw SandboxError.from(thrown);
   }
-  return { instance, link: await openLink(instance, { ...options, pings: true }) };
+  return await openInstance(instance, { ...options, env: config.env, pings: true });
 }
 
-/** Waits for an instance's agent; destroys an instance whose agent does not answer. */
-export async function openLink(instance: Instance, options: ConnectAgentOptions & DestroyOptions): Promise<AgentLink> {
+/** Waits for an instance's agent and starts its service; destroys an instance whose agent does not answer. */
+export async function openInstance(instance: Instance, options: OpenOptions): Promise<BootedInstance> {
   try {
-    return await AgentLink.open(instance, options);
+    return await connectInstance(instance, options);
   } catch (thrown) {
     throw await destroyAfter(instance, SandboxError.from(thrown), options);
   }
+}
+
+/** Like `openInstance`, but leaves the instance as it is on failure. */
+export async function connectInstance(
+  instance: Instance,
+  { env, ...options }: ConnectAgentOptions & Pick<OpenOptions, "env">,
+): Promise<BootedInstance> {
+  const link = await AgentLink.open(instance, options);
+  return { instance, link, startedService: await startService(instance, link, env) };
+}
+
+export async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {
+  const record = (await provider.list()).find((candidate) => candidate.id === id);
+  if (record !== undefined) return record;
+  throw new SandboxError("no_such_sandbox", {
+    message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
+    hint: "list the provider's instances",
+  });
 }
 
 /** Refuses a chroot that the provider would ignore. */

@@ -9,7 +9,7 @@ import {
   systemClock,
 } from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
-import { AgentLink } from "../agent/agent-link.ts";
+import type { AgentLink } from "../agent/agent-link.ts";
 import { exitError } from "../agent/exit-error.ts";
 import { type DialOptions, type DialTarget, dial, type Tunnel } from "../agent/tunnel.ts";
 import type { ByteSource, UploadOptions } from "../agent/upload.ts";
@@ -35,7 +35,14 @@ import type {
   ProviderCapabilities,
   ProviderName,
 } from "../provider.ts";
-import { bootSandbox, openLink, type SandboxOptions } from "./boot-sandbox.ts";
+import {
+  type BootedInstance,
+  bootSandbox,
+  connectInstance,
+  findInstance,
+  openInstance,
+  type SandboxOptions,
+} from "./boot-sandbox.ts";
 import { configFromSpec, instanceSpec } from "./instance-spec.ts";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
 import { type SandboxMetrics, sandboxMetrics } from "./sandbox-metrics.ts";
@@ -58,12 +65,10 @@ export interface CheckpointTiming {
   readonly pausedMs: number;
 }
 
-interface SandboxParts {
+interface SandboxParts extends BootedInstance {
   readonly provider: Provider;
   readonly config: SandboxConfig;
   readonly createdAt: Date;
-  readonly instance: Instance;
-  readonly link: AgentLink;
   /** It was restored from files alone, without its processes. */
   readonly hasLostProcesses?: boolean | undefined;
 }
@@ -76,6 +81,8 @@ export class Sandbox implements AsyncDisposable {
   readonly provider: ProviderName;
   readonly capabilities: ProviderCapabilities;
   readonly files: SandboxFiles;
+  /** The service of its container, if this program started it. */
+  readonly startedService: ProcessHandle | undefined;
   /** Resolves when its instance has ended for any reason; never rejects. */
   readonly closed: Promise<InstanceExit>;
   readonly #instance: Instance;
@@ -94,6 +101,7 @@ export class Sandbox implements AsyncDisposable {
     this.createdAt = parts.createdAt;
     this.provider = parts.provider.name;
     this.capabilities = parts.provider.capabilities;
+    this.startedService = parts.startedService;
     this.#instance = parts.instance;
     this.#link = parts.link;
     this.#hasLostProcesses = parts.hasLostProcesses ?? false;
@@ -124,9 +132,8 @@ export class Sandbox implements AsyncDisposable {
   ): Promise<Sandbox> {
     const record = typeof found === "string" ? await findInstance(provider, found) : found;
     const config = configFromSpec(record.spec);
-    const instance = await provider.adopt(record.id);
-    const link = await AgentLink.open(instance, options);
-    return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
+    const adopted = await connectInstance(await provider.adopt(record.id), { ...options, env: config.env });
+    return new Sandbox({ provider, config, createdAt: record.createdAt, ...adopted });
   }
 
   /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
@@ -142,9 +149,9 @@ export class Sandbox implements AsyncDisposable {
   ): Promise<Sandbox> {
     const signal = options.signal ?? new AbortController().signal;
     const instance = await prepared.restore(directory, signal);
-    const link = await openLink(instance, options);
+    const opened = await openInstance(instance, { ...options, env: config.env });
     const hasLostProcesses = provider.capabilities.checkpoint === "filesystem";
-    return new Sandbox({ provider, config, createdAt, instance, link, hasLostProcesses });
+    return new Sandbox({ provider, config, createdAt, ...opened, hasLostProcesses });
   }
 
   get state(): SandboxState {
@@ -386,13 +393,4 @@ export class Sandbox implements AsyncDisposable {
       timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
     };
   }
-}
-
-async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {
-  const record = (await provider.list()).find((candidate) => candidate.id === id);
-  if (record !== undefined) return record;
-  throw new SandboxError("no_such_sandbox", {
-    message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
-    hint: "list the provider's instances",
-  });
 }

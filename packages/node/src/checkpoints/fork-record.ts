@@ -18,6 +18,7 @@ export function forkOf(
     state: "restoring",
     name: name ?? null,
     labels: labels ?? record.labels,
+    container: withoutHostPorts(record.container),
     ttlMs,
     expiresAt: ttlMs === null ? null : new Date(createdAt.getTime() + ttlMs),
     createdAt,
@@ -27,4 +28,15 @@ export function forkOf(
     rollbacks: 0,
     epoch: null,
   };
+}
+
+/** The original may still use its fixed host ports, so the engine chooses others for the fork. */
+export function withoutHostPorts(container: SandboxRecord["container"]): SandboxRecord["container"] {
+  if (container?.ports === undefined) return container;
+  const ports = container.ports.map((port) => {
+    if (typeof port === "number") return port;
+    const { host: _, ...rest } = port;
+    return rest;
+  });
+  return { ...container, ports };
 }

@@ -7,6 +7,7 @@ import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Capacity } from "../sandboxes/capacity.ts";
 import { instanceKey } from "../sandboxes/instance-key.ts";
+import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
@@ -14,7 +15,7 @@ import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import { findCheckpoint } from "./find-checkpoint.ts";
-import { forkOf } from "./fork-record.ts";
+import { forkOf, withoutHostPorts } from "./fork-record.ts";
 import type { FreeInstance, PreparedInstances } from "./prepared-instances.ts";
 import { requireRestorable } from "./requirements.ts";
 import type { SaveRestore } from "./save-restore.ts";
@@ -30,6 +31,7 @@ export interface ForksOptions {
   readonly ownership: Ownership;
   readonly providers: Providers;
   readonly prepared: PreparedInstances;
+  readonly volumes: Pick<NodeVolumes, "requireOwn">;
   readonly clock: Clock;
 }
 
@@ -53,8 +55,9 @@ export class Forks {
 
   /** Creates all forks, or none. */
   async fork(principal: Principal, id: string, body: ForkBody): Promise<readonly SandboxResource[]> {
-    const { registry, access, capacity, checkpoints, clock, prepared } = this.#options;
+    const { registry, access, capacity, checkpoints, clock, prepared, volumes } = this.#options;
     const record = checkpoints.find(principal, id, { readOnly: false });
+    volumes.requireOwn(principal.tenant, record);
     const count = body.count ?? 1;
     using _ = capacity.reserve(principal, record, count);
     using undo = new DisposableStack();
@@ -64,7 +67,8 @@ export class Forks {
       if (reservation !== undefined) reservations.push(undo.use(reservation));
     }
     // Forks share caches with the sandboxes of the caller's tenant, not of the original's.
-    const key = instanceKey({ ...record, tenant: principal.tenant });
+    const container = withoutHostPorts(record.container);
+    const key = instanceKey({ ...record, container, tenant: principal.tenant });
     const instances = Array.from({ length: count }, () => prepared.take(key));
     const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
     const created = await registry.serialize(record.id, () =>
@@ -84,6 +88,7 @@ export class Forks {
     const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
     const checkpoint = findCheckpoint(isVisible ? saved : undefined, checkpointId);
     const record = saved?.record as SandboxRecord;
+    this.#options.volumes.requireOwn(principal.tenant, record);
     using _ = capacity.reserve(principal, record, 1);
     requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saveRestore.requirements(record));
     const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());

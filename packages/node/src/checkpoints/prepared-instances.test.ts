@@ -42,6 +42,11 @@ describe("prepared instances", () => {
     expect(alive.size).toBe(2);
     prepared.take({ ...key, memoryMib: 128 });
     expect(alive.size).toBe(3);
+    prepared.refill(key, 1);
+    // A prepared instance has the environment of its service.
+    const other = prepared.take({ ...key, env: { TOKEN: "of another sandbox" } });
+    expect(prepared.take(key).id).not.toBe(other.id);
+    expect(alive.size).toBe(5);
   });
 
   it("are as many as the largest recent fork needed, up to four", async () => {

@@ -1,6 +1,6 @@
 import { type Clock, type PreparedSandbox, SandboxError } from "@sandpiper/core";
-import { createSandboxId, type PoolKeyBody, type SandboxId } from "@sandpiper/protocol";
-import { instanceKeyText } from "../sandboxes/instance-key.ts";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { type InstanceKey, instanceKeyText } from "../sandboxes/instance-key.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 
 /** A caller that forks once often forks again soon. After this time the instances are destroyed, to free their memory. */
@@ -22,7 +22,7 @@ export interface FreeInstance {
 }
 
 interface Shelf {
-  readonly key: PoolKeyBody;
+  readonly key: InstanceKey;
   readonly free: FreeInstance[];
   /** The size of the largest recent fork. */
   wanted: number;
@@ -40,12 +40,12 @@ export class PreparedInstances implements AsyncDisposable {
     this.#options = options;
   }
 
-  take(key: PoolKeyBody): FreeInstance {
+  take(key: InstanceKey): FreeInstance {
     return this.#shelves.get(instanceKeyText(key))?.free.shift() ?? this.#prepare(key);
   }
 
   /** Prepares the same number for the next fork, up to the maximum. */
-  refill(key: PoolKeyBody, count: number): void {
+  refill(key: InstanceKey, count: number): void {
     if (this.#isClosed) return;
     const text = instanceKeyText(key);
     const shelf = this.#shelves.get(text) ?? { key, free: [], wanted: 0, cancel: () => {} };
@@ -72,7 +72,7 @@ export class PreparedInstances implements AsyncDisposable {
     });
   }
 
-  #prepare(key: PoolKeyBody): FreeInstance {
+  #prepare(key: InstanceKey): FreeInstance {
     const id = createSandboxId();
     const instance = this.#options.providers.prepare(key, { id });
     instance.catch(() => {});

@@ -109,6 +109,21 @@ export const nodeConfigSchema = z.strictObject({
         description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
         allowed: "names of networks of the engine",
       }),
+      hostPorts: z
+        .array(z.string().regex(/^\d{1,5}(?:-\d{1,5})?$/))
+        .default([])
+        .meta({
+          description:
+            "Ports of the engine's machine that sandboxes can choose. Every key can use them. The default allows none: the engine chooses free ports.",
+          allowed: "ports and ranges, such as 8080 and 9000-9100",
+        }),
+      hostAddresses: z
+        .array(z.union([z.ipv4(), z.ipv6()]))
+        .default([])
+        .meta({
+          description: "Addresses of the engine's machine at which sandboxes can publish ports, besides 127.0.0.1.",
+          allowed: "IP addresses; 0.0.0.0 for all",
+        }),
       runtime: engineName.nullable().default(null).meta({
         description: "The engine's runtime for containers.",
         allowed: "the name of a runtime of the engine",

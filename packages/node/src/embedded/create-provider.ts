@@ -38,6 +38,10 @@ export interface DockerSettings {
   readonly allowedPaths?: readonly string[] | undefined;
   /** Networks that sandboxes can join. */
   readonly networks?: readonly string[] | undefined;
+  /** Ports of the engine's machine that sandboxes can choose, such as `8080` and `9000-9100`; none by default. */
+  readonly hostPorts?: readonly string[] | undefined;
+  /** Addresses at which sandboxes can publish ports, besides 127.0.0.1. */
+  readonly hostAddresses?: readonly string[] | undefined;
   readonly runtime?: string | undefined;
 }
 

@@ -69,6 +69,7 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     checkpoint: "kept",
     project: "none",
     cache: "none",
+    volume: "sandpiper-data-01234567-89ab-4cde-8f01-23456789abcd",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -176,11 +177,18 @@ describe.each(ofSandbox)(title, (operation) => {
   );
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache)\}/.test(path)))(
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|volume)\}/.test(path)))(
   title,
   (operation) => {
     it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
-      const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name, cache: name });
+      const path = pathOf(operation, {
+        process: name,
+        key: name,
+        webhook: name,
+        checkpoint: name,
+        cache: name,
+        volume: name,
+      });
       await expectRefused(operation, 404, { key: adminKey(), path });
     });
   },

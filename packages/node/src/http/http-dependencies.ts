@@ -14,6 +14,7 @@ import type { EventLog } from "../records/event-log.ts";
 import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
+import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -52,6 +53,7 @@ export interface HttpDependencies {
   readonly checkpoints: Checkpoints;
   readonly forks: Forks;
   readonly containers: NodeContainers;
+  readonly volumes: NodeVolumes;
   readonly rebuilds: Pick<Rebuilds, "rebuild">;
   readonly nodes: NodeDirectory;
   /** Undefined on a standalone node, which forwards nothing. */

@@ -2,6 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { mockNode } from "../testing/mock-node.ts";
 import { NodeReconciler } from "./node-reconciler.ts";
 import { untilReconciled } from "./until-reconciled.ts";
@@ -63,6 +64,21 @@ describe("a restarted node with containers", () => {
     expect(provider.size).toBe(0);
     expect([...second.engine.volumes.keys()]).toEqual([lost, unknown]);
     expect(await second.rebuilds.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
+  });
+
+  it("keeps the volumes of a sandbox that it was destroying with its volumes kept", async () => {
+    const first = setUp();
+    const { id } = await first.create();
+    await first.checkpoints.create(first.owner, id, {});
+    first.volumes.decide(first.records.get(id) as SandboxRecord, { keeps: true });
+    const provider = first.die();
+    await provider.remove(id, { keepsVolumes: true });
+    const second = setUp({ home: first.home, provider });
+    expect(await new NodeReconciler(second).reconcile()).toMatchObject({ setBack: [id], failed: [] });
+    expect([...second.engine.volumes.keys()]).toEqual([id]);
+    expect(await second.volumes.list(second.owner)).toEqual([]);
+    await second.sandboxes.remove(second.owner, id, { volumes: "keep" });
+    expect(await second.volumes.list(second.owner)).toMatchObject([{ sandbox: id, name: `sandpiper-data-${id}` }]);
   });
 
   it("marks no sandbox as lost while the engine does not respond, and adopts it once it does", async () => {

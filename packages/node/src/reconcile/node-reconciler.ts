@@ -4,6 +4,7 @@ import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { HandoffSender } from "../handoff/handoff-sender.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import { type Providers, WARM_LABEL } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
@@ -12,6 +13,7 @@ export interface NodeReconcilerOptions {
   readonly registry: SandboxRegistry;
   readonly providers: Providers;
   readonly ownership: Ownership;
+  readonly volumes: Pick<NodeVolumes, "isDecided">;
   readonly rebuilds: Pick<Rebuilds, "rebuildNow">;
   /** Opened once the node knows which sandboxes run here. */
   readonly handoffs?: Pick<HandoffSender, "open"> | undefined;
@@ -155,11 +157,13 @@ export class NodeReconciler {
 
   /** Marks a sandbox with a checkpoint as stopped, so that its next use restores it. Any other fails and keeps its volumes. */
   async #end(result: Result, record: SandboxRecord, { why, provider }: Ending): Promise<void> {
-    const { registry } = this.#options;
+    const { registry, volumes } = this.#options;
     this.#expected.delete(record.id);
     if (this.#hasEnded(record)) return;
     const isSaved = await this.#canRestore(record);
-    const removal = provider?.remove(record.id, { keepsVolumes: !isSaved });
+    // The node may have died while it destroyed the sandbox and kept its volumes.
+    const keepsVolumes = !isSaved || volumes.isDecided(record.id);
+    const removal = provider?.remove(record.id, { keepsVolumes });
     await removal?.catch((thrown) => result.failed.push({ id: record.id, error: SandboxError.from(thrown) }));
     if (isSaved) {
       registry.change(record.id, { state: "stopped" });

@@ -106,4 +106,12 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN container TEXT;
   `,
+  `
+  CREATE TABLE keptVolumes (
+    sandboxId TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    keptAt INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -5,6 +5,8 @@ import { tenantProject } from "./tenant-project.ts";
 /** Everything that shapes an instance. Warm pools hold no instances with container options. */
 export interface InstanceKey extends PoolKeyBody {
   readonly container?: SandboxRecord["container"];
+  /** The environment of its service; commands get theirs with each call. */
+  readonly env?: SandboxRecord["env"] | undefined;
 }
 
 /** The key of the warm pool that could serve this sandbox. */
@@ -14,10 +16,11 @@ export function instanceKey(record: Pick<SandboxRecord, keyof InstanceKey | "ten
     ...record.container,
     project: tenantProject(record.tenant, record.container.project),
   };
-  return { provider, image, container, memoryMib, vcpuCount, diskMib, maxProcesses };
+  const env = container?.service === undefined ? undefined : record.env;
+  return { provider, image, container, env, memoryMib, vcpuCount, diskMib, maxProcesses };
 }
 
 export function instanceKeyText(key: InstanceKey): string {
-  const { provider, image, container = null, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
-  return JSON.stringify([provider, image, container, memoryMib, vcpuCount, diskMib, maxProcesses]);
+  const { provider, image, container = null, env = null, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
+  return JSON.stringify([provider, image, container, env, memoryMib, vcpuCount, diskMib, maxProcesses]);
 }

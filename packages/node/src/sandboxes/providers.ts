@@ -105,13 +105,13 @@ export class Providers {
     return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image));
   }
 
-  #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {
+  #configOf({ provider, image, container, env, ...shape }: InstanceKey): SandboxConfigOptions {
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
     const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
     if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
     // `fetchImage` has already pulled the image if the policy requires it.
     const imagePullPolicy = container?.imagePullPolicy === "never" ? "never" : "missing";
-    return { container: { ...container, image, imagePullPolicy }, ...limits };
+    return { container: { ...container, image, imagePullPolicy }, env, ...limits };
   }
 
   /** Does nothing for an instance that has ended by itself: its manager removes it. */
@@ -120,12 +120,12 @@ export class Providers {
     if (manager.exists(id)) await manager.destroy(id, options);
   }
 
-  /** Like `destroy`, and also deletes the volumes that an instance leaves when it ends by itself. */
-  async remove(provider: string, id: SandboxId): Promise<void> {
+  /** Like `destroy`, and also deletes the volumes that an instance leaves when it ends by itself, unless they are kept. */
+  async remove(provider: string, id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const manager = this.manager(provider);
     const isRunning = manager.exists(id) && manager.get(id).state === "ready";
-    await this.destroy(provider, id);
-    if (!isRunning) await this.require(provider).remove(id);
+    await this.destroy(provider, id, options);
+    if (!isRunning) await this.require(provider).remove(id, options);
   }
 }
 

@@ -184,6 +184,7 @@ export class SandboxRegistry {
     });
     const entry: Entry = { record, sandbox, live, lifetime, observers };
     this.#entries.set(record.id, entry);
+    if (sandbox.startedService !== undefined) this.#follow(live, sandbox.startedService);
     sandbox.closed.then(({ reason }) => {
       if (reason !== "destroyed" && reason !== "checkpointed") this.#ended(sandbox);
     });

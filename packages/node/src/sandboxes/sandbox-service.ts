@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Clock, type Sandbox, SandboxError } from "@sandpiper/core";
+import { type Clock, type DestroyOptions, type Sandbox, SandboxError } from "@sandpiper/core";
 import {
   type CreateSandboxBody,
   createSandboxId,
+  type DeleteSandboxQuery,
   type ListSandboxesQuery,
   type SandboxId,
   type SandboxPage,
@@ -20,6 +21,7 @@ import { CreateOnce, type CreateOnceOptions } from "./create-once.ts";
 import { instanceKey } from "./instance-key.ts";
 import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
 import type { NodePool } from "./node-pool.ts";
+import type { NodeVolumes } from "./node-volumes.ts";
 import type { Providers } from "./providers.ts";
 import type { SandboxAccess } from "./sandbox-access.ts";
 import { beingDestroyed, ended } from "./sandbox-errors.ts";
@@ -32,6 +34,7 @@ export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly capacity: Capacity;
   readonly providers: Providers;
   readonly pool: NodePool;
+  readonly volumes: NodeVolumes;
   readonly ownership: Ownership;
   readonly checkpointStore: CheckpointStore;
   /** Commits all writes of `work`, or none. */
@@ -48,6 +51,11 @@ export interface CreateOptions {
   readonly signal?: AbortSignal | undefined;
   /** Receives the id before the instance boots. */
   readonly onId?: ((id: SandboxId, token: string) => void) | undefined;
+}
+
+interface DestroyDetails extends DestroyOptions {
+  /** Which of its time limits was reached. */
+  readonly expired?: "ttl" | "idle";
 }
 
 type KeyHolder = Extract<Principal, { kind: "key" }>;
@@ -68,6 +76,7 @@ export class SandboxService {
     if (principal.kind !== "key") throw new RangeError("a sandbox token passed an access check for keys");
     const { access, providers, defaults } = this.#options;
     const wanted = newSandbox(body, { defaults, providers: providers.byName });
+    this.#options.volumes.requireOwn(principal.tenant, wanted);
     const { idempotencyKey: key } = options;
     if (key === undefined) return access.resource(principal, await this.#create(principal, wanted, options));
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
@@ -108,14 +117,19 @@ export class SandboxService {
     return access.resource(principal, changed);
   }
 
-  async remove(principal: Principal, id: string): Promise<void> {
-    const record = this.#options.access.find(principal, id, { readOnly: false });
+  async remove(principal: Principal, id: string, { volumes: choice }: DeleteSandboxQuery = {}): Promise<void> {
+    const { access, registry, volumes } = this.#options;
+    const record = access.find(principal, id, { readOnly: false });
     if (record.state === "destroyed") throw noSuchSandbox(id);
-    await this.destroy(record, {});
+    const keepsVolumes = choice === "keep";
+    if (keepsVolumes) volumes.requireKeepable(record);
+    // The running destruction may already have removed the volumes.
+    if (keepsVolumes && registry.isBeingDestroyed(record.id)) throw beingDestroyed(record);
+    await this.destroy(record, { keepsVolumes });
   }
 
   /** Concurrent calls wait for the same destruction. */
-  destroy(record: SandboxRecord, details: { readonly expired?: "ttl" | "idle" }): Promise<void> {
+  destroy(record: SandboxRecord, details: DestroyDetails): Promise<void> {
     return this.#options.registry.destroyOnce(record.id, () => this.#destroy(record, details));
   }
 
@@ -223,14 +237,16 @@ export class SandboxService {
     return record;
   }
 
-  async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
-    const { registry, providers, clock, capacity } = this.#options;
+  async #destroy(record: SandboxRecord, { expired, keepsVolumes = false }: DestroyDetails): Promise<void> {
+    const { registry, providers, clock, capacity, volumes } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
     registry.detach(record.id);
     try {
+      volumes.decide(record, { keeps: keepsVolumes });
       // By id, so that a caller can retry a failed destruction.
-      await providers.remove(record.provider, record.id);
+      await providers.remove(record.provider, record.id, { keepsVolumes });
     } catch (thrown) {
+      volumes.decide(record, { keeps: false });
       registry.fail(record, SandboxError.from(thrown));
       throw thrown;
     }

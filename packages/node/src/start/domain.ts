@@ -19,6 +19,7 @@ import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
+import { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import { Providers } from "../sandboxes/providers.ts";
 import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
@@ -43,7 +44,7 @@ export type Domain = ReturnType<typeof createDomain>;
 
 /** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
 export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
-  const { cluster, store, checkpointStore, records, idempotency, events, database, tokens } = storage;
+  const { cluster, store, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } = storage;
   const { clock, phase = new NodePhase(), observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes } = config;
@@ -72,8 +73,10 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
   const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
+  const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
   const sandboxes = new SandboxService({
     ...shared,
+    volumes,
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
@@ -84,7 +87,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const saveRestore = new SaveRestore({ ...shared, observeCheckpoint, onError });
   const checkpoints = new Checkpoints({ ...shared, saveRestore, onDamaged: onError });
   const prepared = new PreparedInstances({ providers, clock, onError });
-  const forks = new Forks({ ...shared, sandboxes, checkpoints, saveRestore, prepared });
+  const forks = new Forks({ ...shared, volumes, sandboxes, checkpoints, saveRestore, prepared });
   const automatic = new AutomaticCheckpoints({
     clock,
     policyOf: (id) => registry.running(id)?.record.checkpointPolicy,
@@ -139,6 +142,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     prepared,
     rebuilds,
     containers,
+    volumes,
     handoffs,
     locator,
     keys,

@@ -9,6 +9,7 @@ import { type NodeDatabase, openDatabase } from "../records/database.ts";
 import { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { SqliteIdempotencyRecords } from "../records/sqlite-idempotency-records.ts";
+import { SqliteKeptVolumes } from "../records/sqlite-kept-volumes.ts";
 import { SqliteKeyRecords } from "../records/sqlite-key-records.ts";
 import { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
@@ -58,6 +59,7 @@ export function createStorage(
     checkpointStore: new CheckpointStore({ store, clock, directory: join(config.home, "checkpoints") }),
     records: new SqliteSandboxRecords(database),
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
+    keptVolumes: new SqliteKeptVolumes(database),
     events: new SqliteEventLog(database, { clock }),
     audit: new SqliteAuditLog(database, { clock, onError }),
     webhookRecords: new SqliteWebhookRecords(database, { clock }),

@@ -2,6 +2,7 @@ import { cacheListSchema } from "./cache.ts";
 import * as image from "./image.ts";
 import { change, json, look, type Route, remove, SANDBOX } from "./route.ts";
 import { sandboxResourceSchema } from "./sandbox.ts";
+import { volumeListSchema } from "./volume.ts";
 
 /** Operations of providers of containers; images and caches are those of the node that answers. */
 export const containerRoutes = {
@@ -31,6 +32,19 @@ export const containerRoutes = {
     ...remove,
     path: "/v1/caches/{project}/{cache}",
     summary: "Delete a cache that no sandbox uses",
+    access: "sandboxes",
+  },
+  listVolumes: {
+    ...look,
+    path: "/v1/volumes",
+    summary: "List the volumes that your destroyed sandboxes left on this node",
+    access: "read",
+    answer: json(volumeListSchema),
+  },
+  removeVolume: {
+    ...remove,
+    path: "/v1/volumes/{volume}",
+    summary: "Delete a kept volume that no sandbox uses",
     access: "sandboxes",
   },
 } as const satisfies Record<string, Route>;

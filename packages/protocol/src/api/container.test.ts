@@ -50,6 +50,38 @@ describe("the options of a container", () => {
     }
   });
 
+  it("publish a port inside once for each protocol", () => {
+    const full = { container: 53, host: 5353, protocol: "udp", address: "0.0.0.0" };
+    expect(isAccepted({ ports: [3000, { container: 53 }, full] })).toBe(true);
+    expect(isAccepted({ ports: [53, { container: 53, host: 5353 }] })).toBe(false);
+    for (const wrong of [{ host: 0 }, { host: 65_536 }, { protocol: "sctp" }, { address: "localhost" }, { more: 1 }]) {
+      expect(isAccepted({ ports: [{ container: 80, ...wrong }] }), JSON.stringify(wrong)).toBe(false);
+    }
+  });
+
+  it("have labels outside the namespaces of Sandpiper and the engines", () => {
+    expect(isAccepted({ labels: { team: "a", "org.example/cost-center": "7" } })).toBe(true);
+    for (const key of [
+      "sandpiper.home",
+      "com.docker.compose.project",
+      "io.docker.x",
+      "org.dockerproject.x",
+      "a b",
+      "",
+    ]) {
+      expect(isAccepted({ labels: { [key]: "x" } }), key).toBe(false);
+    }
+  });
+
+  it("mount only volumes that a sandbox left", () => {
+    const id = "01234567-89ab-4cde-8f01-23456789abcd";
+    expect(isAccepted({ volumes: [{ name: `sandpiper-data-${id}` }] })).toBe(true);
+    expect(isAccepted({ volumes: [{ name: `sandpiper-workspace-${id}`, path: "/old" }] })).toBe(true);
+    for (const name of ["postgres", "sandpiper-cache-a-b", "sandpiper-data-../x", `sandpiper-agent-${id}`, "/srv"]) {
+      expect(isAccepted({ volumes: [{ name }] }), name).toBe(false);
+    }
+  });
+
   it("accept image references of registries", () => {
     for (const image of ["python:3.13-slim", "ghcr.io/a/b@sha256:0a", "localhost:5000/a"]) {
       expect(imageSchema.safeParse(image).success, image).toBe(true);

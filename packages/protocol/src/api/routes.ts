@@ -9,6 +9,7 @@ import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts
 import * as process from "./process.ts";
 import { bytes, change, empty, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
 import * as sandbox from "./sandbox.ts";
+import { deleteSandboxQuerySchema } from "./volume.ts";
 
 const PROCESS = `${SANDBOX}/processes/{process}`;
 
@@ -54,7 +55,13 @@ export const routes = {
     body: json(sandbox.updateSandboxBodySchema),
     answer: json(sandbox.sandboxResourceSchema),
   },
-  deleteSandbox: { ...remove, path: SANDBOX, summary: "Destroy a sandbox", access: "sandbox" },
+  deleteSandbox: {
+    ...remove,
+    path: SANDBOX,
+    summary: "Destroy a sandbox, with or without its volumes",
+    access: "sandbox",
+    query: deleteSandboxQuerySchema,
+  },
   execInSandbox: {
     ...change,
     path: `${SANDBOX}/exec`,

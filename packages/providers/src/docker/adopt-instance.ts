@@ -3,6 +3,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
 import { addressesOf } from "./container/ports.ts";
+import { serviceOf } from "./container/service.ts";
 import type { DockerHost } from "./host.ts";
 import { DockerInstance, holdInstance, isInstanceHeld, releaseInstance } from "./instance.ts";
 
@@ -33,7 +34,8 @@ async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerI
   // The earlier program died during a checkpoint.
   if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
   const addresses = addressesOf(found, host.engine.endpoint.url);
-  return new DockerInstance(host, { spec, container, isStarted: true, addresses });
+  const service = serviceOf(spec, found.Config.Labels);
+  return new DockerInstance(host, { spec, container, isStarted: true, addresses, service });
 }
 
 async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {

@@ -3,6 +3,7 @@ import {
   type ContainerEvent,
   type ContainerInfo,
   type Containers,
+  type KeptVolumes,
   type PullOptions,
   SandboxError,
 } from "@sandpiper/core";
@@ -10,19 +11,22 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import { containerState, markStopped, unmarkStopped } from "./container/container-state.ts";
 import { containerName, inspectContainer } from "./container/inspect-container.ts";
-import { addressesOf } from "./container/ports.ts";
+import { addressesOf, startError } from "./container/ports.ts";
 import { label } from "./engine/labels.ts";
 import { watchContainers } from "./events/watch.ts";
 import type { DockerHost } from "./host.ts";
 import { resolveImage } from "./image/image.ts";
 import { pullImage } from "./image/pull-image.ts";
 import { clearCache, listCaches } from "./storage/caches.ts";
+import { DockerKeptVolumes } from "./storage/kept-volumes.ts";
 
 export class DockerContainers implements Containers {
+  readonly kept: KeptVolumes;
   readonly #findHost: () => Promise<DockerHost>;
 
   constructor(findHost: () => Promise<DockerHost>) {
     this.#findHost = findHost;
+    this.kept = new DockerKeptVolumes(findHost);
   }
 
   async get(id: SandboxId): Promise<ContainerInfo> {
@@ -44,7 +48,12 @@ export class DockerContainers implements Containers {
     const host = await this.#findHost();
     const { Id } = await inspect(host, id);
     await unmarkStopped(host.store, id);
-    await host.engine.call(`start container ${containerName(id)}`, (docker) => docker.getContainer(Id).start());
+    try {
+      await host.engine.call(`start container ${containerName(id)}`, (docker) => docker.getContainer(Id).start());
+    } catch (error) {
+      const entry = await host.store.read(id);
+      throw entry === undefined ? error : startError(entry.spec, error);
+    }
   }
 
   async stop(id: SandboxId, { timeoutMs }: { readonly timeoutMs: number }): Promise<void> {

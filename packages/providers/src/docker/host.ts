@@ -6,6 +6,7 @@ import { InstanceStore } from "../host/instance-store.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { type AgentStreams, agentStreams } from "./channel/agent-streams.ts";
 import type { NetworkPolicy } from "./container/network.ts";
+import type { PortPolicy } from "./container/ports.ts";
 import { Engine } from "./engine/engine.ts";
 import { findEndpoint } from "./engine/find-endpoint.ts";
 import { homeOf } from "./engine/labels.ts";
@@ -33,12 +34,16 @@ export interface DockerOptions {
   readonly allowedPaths?: readonly string[] | undefined;
   /** Networks that sandboxes may join, besides `none`. */
   readonly networks?: readonly string[] | undefined;
+  /** Host ports that sandboxes may choose, such as `8080` and `9000-9100`; none by default. */
+  readonly hostPorts?: readonly string[] | undefined;
+  /** Addresses at which sandboxes may publish ports, besides 127.0.0.1. */
+  readonly hostAddresses?: readonly string[] | undefined;
   /** The OCI runtime; by default gVisor where the engine has it, otherwise the engine's default. */
   readonly runtime?: string | undefined;
 }
 
 /** Everything that creating containers needs. */
-export interface DockerHost extends NetworkPolicy {
+export interface DockerHost extends NetworkPolicy, PortPolicy {
   readonly stateDirectory: string;
   /** Identifies this home's containers and volumes among those of other homes on the same engine. */
   readonly home: string;
@@ -75,6 +80,8 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
     boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),
     networks: options.networks ?? DEFAULT_NETWORKS,
+    hostPorts: options.hostPorts ?? [],
+    hostAddresses: options.hostAddresses ?? [],
     paths: {
       allowedPaths: options.allowedPaths ?? [],
       ownPaths: [stateDirectory, ...(isRemote ? [] : [decodeURIComponent(endpoint.url.pathname)])],

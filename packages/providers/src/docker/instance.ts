@@ -26,6 +26,7 @@ export interface DockerInstanceOptions {
   readonly isStarted: boolean;
   /** The addresses of published ports. */
   readonly addresses?: Instance["addresses"];
+  readonly service: Instance["service"];
 }
 
 /** The holder of each instance in this program, by directory: two providers must not hold the same instance. */
@@ -33,6 +34,7 @@ const holders = new Map<string, object>();
 
 export class DockerInstance extends HostInstance implements Instance {
   addresses: Instance["addresses"];
+  readonly service: Instance["service"];
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
   readonly #directory: string;
@@ -46,13 +48,14 @@ export class DockerInstance extends HostInstance implements Instance {
   #isChecking = false;
   #wasEngineAway = false;
 
-  constructor(host: DockerHost, { spec, container, stream, isStarted, addresses }: DockerInstanceOptions) {
+  constructor(host: DockerHost, { spec, container, stream, isStarted, addresses, service }: DockerInstanceOptions) {
     super(spec.id);
     this.#host = host;
     this.#spec = spec;
     this.#container = container;
     this.#fresh = stream;
     this.addresses = addresses;
+    this.service = service;
     this.#hasBegun = isStarted;
     const listener: EngineEventsListener = {
       began: (present, context) => {

@@ -2,7 +2,8 @@ import type { InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { undoAfter } from "../host/undo-after.ts";
 import { containerConfig } from "./container/container-config.ts";
-import { addressesOf } from "./container/ports.ts";
+import { addressesOf, startError } from "./container/ports.ts";
+import { serviceOf } from "./container/service.ts";
 import type { DockerHost } from "./host.ts";
 import type { EngineImage } from "./image/image.ts";
 import { DockerInstance } from "./instance.ts";
@@ -55,7 +56,8 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
   await onCreated?.(container);
   signal.throwIfAborted();
   const stream = await agentStreams.openEarly(container);
-  const instance = new DockerInstance(host, { spec, container, stream, isStarted: false });
+  const service = serviceOf(spec, config.Labels ?? {});
+  const instance = new DockerInstance(host, { spec, container, stream, isStarted: false, service });
   try {
     await engine.call(`start the container of sandbox ${spec.id}`, () => container.start());
     signal.throwIfAborted();
@@ -68,6 +70,6 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
   } catch (error) {
     agentVolume.recheck();
     instance.abandon();
-    throw error;
+    throw startError(spec, error);
   }
 }

@@ -1,9 +1,12 @@
 import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
+import { containerName } from "./container/inspect-container.ts";
 import { describeContainers } from "./testing/describe-containers.ts";
 import { describeContract } from "./testing/describe-contract.ts";
+import { describeService } from "./testing/describe-service.ts";
 import { createEngineFixture, type EngineFixture } from "./testing/fixture.ts";
+import { freePort } from "./testing/free-port.ts";
 import { startPodman } from "./testing/podman.ts";
 import { importTestImage } from "./testing/test-image.ts";
 
@@ -21,6 +24,7 @@ if (refusal === undefined) {
 function describePodman(): void {
   describeContract("docker on Podman", fixture);
   describeContainers("a Podman container", fixture);
+  describeService("the service of a Podman container", fixture);
 
   describe("the agent of a Podman container", () => {
     it("is adopted by one program after another, even in the middle of large output", async () => {
@@ -70,6 +74,25 @@ function describePodman(): void {
       const ask = `console.log(await (await fetch("http://${addresses["8000"]}/file")).text())`;
       const answer = () => podman.run([process.execPath, "--input-type=module", "--eval", ask]).catch(() => "");
       await expect.poll(answer).toBe("served\n\n");
+    });
+
+    it("publishes ports at fixed host ports, also of UDP, and reports a taken one", async () => {
+      const host = await freePort();
+      const provider = fixture.newProvider({ hostPorts: ["1-65535"] });
+      const ports = [
+        { container: 53, host, protocol: "udp" as const },
+        { container: 80, host },
+      ];
+      const container = { network: "bridge", ports, labels: { team: "a" } };
+      await using sandbox = await Sandbox.create(provider, { container });
+      const { addresses } = await provider.containers.get(sandbox.id);
+      expect(addresses).toEqual({ "53/udp": `127.0.0.1:${host}`, "80": `127.0.0.1:${host}` });
+      const { Config } = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
+      expect(Config.Labels).toMatchObject({ team: "a", "sandpiper.sandbox": sandbox.id });
+      const error = await rejection(
+        Sandbox.create(provider, { container: { ...container, ports: [{ container: 80, host }] } }),
+      );
+      expect(error).toMatchObject({ reason: "host_port_in_use", details: { port: host } });
     });
 
     it("is not created with a runtime that Podman would not use", async () => {

@@ -20,7 +20,8 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { fillVolumes, loadCheckpoint } from "./checkpoint/restore.ts";
 import { requireNetwork } from "./container/network.ts";
-import { publishedPorts } from "./container/ports.ts";
+import { requirePorts } from "./container/ports.ts";
+import { serviceLabels } from "./container/service.ts";
 import { DockerContainers } from "./containers.ts";
 import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
 import { pullImage } from "./image/pull-image.ts";
@@ -28,6 +29,7 @@ import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
 import { probeDocker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
+import { requireKeptVolumes } from "./storage/kept-volumes.ts";
 import { requireWorkspace } from "./workspace/workspace.ts";
 
 /** Runs sandboxes as containers of Docker or Podman. */
@@ -63,6 +65,8 @@ export class DockerProvider implements Provider {
     const policy = spec.container?.imagePullPolicy ?? "missing";
     const reference = spec.container?.image ?? host.image;
     const image = await pullImage(host.engine, reference, { policy, signal, onProgress: options.onProgress });
+    // Fails before anything is created if the image cannot run as a service.
+    serviceLabels(spec, image);
     await this.#addEntry(host, spec, signal);
     return await launchInstance(host, { spec, image, signal });
   }
@@ -123,7 +127,8 @@ async function requireSupported(host: DockerHost, spec: InstanceSpec): Promise<v
       hint: "set an image such as python:3.13-slim, or use provider gvisor",
     });
   }
-  publishedPorts(spec);
+  requirePorts(spec, host);
   requireWorkspace(spec);
   await requireNetwork(host.engine, spec, host);
+  await requireKeptVolumes(host, spec);
 }

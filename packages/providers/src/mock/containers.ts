@@ -5,10 +5,11 @@ import {
   type Containers,
   type DestroyOptions,
   type InstanceSpec,
+  type KeptVolumes,
   type PullOptions,
   SandboxError,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { portKey, type SandboxId } from "@sandpiper/protocol";
 
 const DEFAULT_IMAGE = "mock:default";
 
@@ -31,6 +32,7 @@ export class MockContainers implements Containers {
   readonly pulls: string[] = [];
   /** Awaited in the middle of each pull. */
   beforePull: (signal: AbortSignal) => Promise<void> = async () => {};
+  readonly kept: KeptVolumes = { list: async () => this.#listKept(), remove: async (name) => this.#removeKept(name) };
   readonly #made = new Map<SandboxId, Container>();
   #volumesMade = 0;
 
@@ -39,7 +41,11 @@ export class MockContainers implements Containers {
   }
 
   addressesOf(spec: InstanceSpec): Record<string, string> {
-    return Object.fromEntries((spec.container?.ports ?? []).map((port) => [port, `127.0.0.1:${40_000 + port}`]));
+    const addresses = (spec.container?.ports ?? []).map((port) => {
+      const { container, host, address } = typeof port === "number" ? { container: port } : port;
+      return [portKey(port), `${address ?? "127.0.0.1"}:${host ?? 40_000 + container}`];
+    });
+    return Object.fromEntries(addresses);
   }
 
   async add(spec: InstanceSpec, options: Pick<PullOptions, "signal" | "onProgress">): Promise<void> {
@@ -110,6 +116,30 @@ export class MockContainers implements Containers {
     }
     if (this.caches.delete(`${project}/${name}`)) return;
     throw new SandboxError("no_such_cache", { message: `cache ${name} not found`, details: { project, name } });
+  }
+
+  #listKept() {
+    const left = [...this.volumes.keys()].filter((sandbox) => !this.#made.has(sandbox));
+    return left.map((sandbox) => {
+      const name = `sandpiper-data-${sandbox}`;
+      const uses = ({ spec: { container } }: Container) => container?.volumes?.some((volume) => volume.name === name);
+      const usedBy = [...this.#made.values()].filter(uses).map(({ spec }) => spec.id);
+      return { name, sandbox, path: "/.data", sizeBytes: 1024, usedBy };
+    });
+  }
+
+  #removeKept(name: string): void {
+    const found = this.#listKept().find((volume) => volume.name === name);
+    if (found === undefined) {
+      throw new SandboxError("no_such_volume", {
+        message: `there is no kept volume ${name}`,
+        details: { volume: name },
+      });
+    }
+    const { usedBy } = found;
+    if (usedBy.length > 0)
+      throw new SandboxError("volume_in_use", { message: `${name} is in use`, details: { usedBy } });
+    this.volumes.delete(found.sandbox);
   }
 
   #usersOf({ project, name }: Pick<CacheVolume, "project" | "name">): SandboxId[] {

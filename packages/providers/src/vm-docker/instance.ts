@@ -21,12 +21,14 @@ export interface VmDockerInstanceOptions {
 export class VmDockerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
+  readonly service: Instance["service"];
   readonly #engine: ProjectEngine;
   readonly #container: Instance;
   readonly #onRemoved: () => Promise<void>;
 
   constructor({ engine, container, onRemoved }: VmDockerInstanceOptions) {
     this.id = container.id;
+    this.service = container.service;
     this.#engine = engine;
     this.#container = container;
     this.#onRemoved = onRemoved;

@@ -1,4 +1,5 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import { portKey } from "@sandpiper/protocol";
 
 /** Returns the sandbox's project; rejects what machines do not support before one is started. */
 export function requireProject({ id, container = {} }: InstanceSpec): string {
@@ -17,7 +18,7 @@ export function requireProject({ id, container = {} }: InstanceSpec): string {
   }
   if (ports.length > 0) {
     throw new SandboxError("no_published_ports", {
-      message: `cannot publish ports ${ports.join(", ")} of sandbox ${id}: its machine has no network device`,
+      message: `cannot publish ports ${ports.map(portKey).join(", ")} of sandbox ${id}: its machine has no network device`,
       hint: "omit container.ports, and reach the port through the sandbox itself",
     });
   }

@@ -4,7 +4,7 @@ import type { MemoryState } from "./memory-state.ts";
 
 interface Call {
   /** Its handler reads only the parameters of its own route. */
-  readonly path: { readonly id: string; readonly checkpoint: string; readonly process: string };
+  readonly path: Readonly<Record<"id" | "checkpoint" | "process" | "volume", string>>;
   readonly query: URLSearchParams;
   readonly request: Request;
   readonly json: <Body = object>() => Promise<Body>;
@@ -34,7 +34,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     state.emit("sandbox.updated", sandbox.resource.id);
     return sandbox.resource;
   },
-  deleteSandbox: (state, { path }) => state.destroy(path.id),
+  deleteSandbox: (state, { path, query }) => state.destroy(path.id, { keepsVolumes: query.get("volumes") === "keep" }),
   createCheckpoint: async (state, { path, json }) => state.checkpoints.create(path.id, await json()),
   listCheckpoints: (state, { path }) => ({ items: state.checkpoints.list(path.id) }),
   getCheckpoint: (state, { path }) => state.checkpoints.get(path.id, path.checkpoint),
@@ -52,6 +52,8 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return new TextEncoder().encode(`event: done\ndata: ${JSON.stringify({ image })}\n\n`);
   },
   listCaches: () => ({ items: [] }),
+  listVolumes: (state) => ({ items: [...state.volumes.values()] }),
+  removeVolume: (state, { path }) => state.removeVolume(path.volume),
   listProcesses: (state, { path }) => ({
     items: [...state.sandbox(path.id).processes.values()].map(({ resource }) => resource),
   }),

@@ -9,6 +9,7 @@ import {
   type SandboxId,
   type SandboxResource,
   type StartProcessBody,
+  type VolumeResource,
 } from "@sandpiper/protocol";
 import { MemoryCheckpoints } from "./memory-checkpoints.ts";
 import { type ExecHandler, MemoryProcess } from "./memory-process.ts";
@@ -22,6 +23,8 @@ export class MemoryState {
   readonly #startedAt = new Date().toISOString();
   readonly sandboxes = new Map<string, MemorySandbox>();
   readonly checkpoints = new MemoryCheckpoints(this);
+  /** Volumes that destroyed sandboxes left, by name. */
+  readonly volumes = new Map<string, VolumeResource>();
   readonly events: EventBody[] = [];
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
   /** Called with sandboxes that were rolled back. */
@@ -80,12 +83,24 @@ export class MemoryState {
     throw new SandboxError("not_ready", { message: `sandbox ${id} is ${state}`, hint: "resume it first" });
   }
 
-  destroy(id: string): void {
+  destroy(id: string, { keepsVolumes }: { readonly keepsVolumes: boolean }): void {
     const { processes, resource } = this.sandbox(id);
+    if (keepsVolumes) this.#keepVolume(resource);
     this.sandboxes.delete(id);
     this.checkpoints.forget(id);
     for (const process of processes.values()) process.end(137, "SIGKILL");
     this.emit("sandbox.destroyed", resource.id);
+  }
+
+  removeVolume(name: string): void {
+    if (this.volumes.delete(name)) return;
+    throw new SandboxError("no_such_volume", { message: `there is no kept volume ${name}`, details: { volume: name } });
+  }
+
+  #keepVolume({ id, provider }: SandboxResource): void {
+    const name = `sandpiper-data-${id}`;
+    const keptAt = new Date().toISOString();
+    this.volumes.set(name, { name, provider, sandbox: id, path: "/.data", sizeBytes: 0, keptAt, usedBy: [] });
   }
 
   /** Ends its processes, because a checkpoint has only files. */

@@ -1,5 +1,5 @@
 import type { Provider } from "@sandpiper/core";
-import type { CacheResource } from "@sandpiper/protocol";
+import type { CacheResource, VolumeResource } from "@sandpiper/protocol";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { errorOf, nodeOfTest } from "../testing/test-node.ts";
@@ -176,6 +176,76 @@ describe("caches", () => {
     }
     expect((await clear("web/npm")).status).toBe(204);
     expect(await caches(owner)).toEqual([]);
+  });
+});
+
+describe("kept volumes", () => {
+  async function setUpVolumes() {
+    const node = await setUp();
+    const volumes = async (key?: string): Promise<VolumeResource[]> => {
+      const answer = await node.request("GET", "/v1/volumes", key === undefined ? {} : { key });
+      return ((await answer.json()) as { items: VolumeResource[] }).items;
+    };
+    const destroy = (id: string, query = "?volumes=keep") => node.request("DELETE", `/v1/sandboxes/${id}${query}`);
+    const remove = (name: string, options = {}) => node.request("DELETE", `/v1/volumes/${name}`, options);
+    return { ...node, volumes, destroy, remove };
+  }
+
+  it("are those of sandboxes that were destroyed with volumes=keep, and only their tenant sees them", async () => {
+    const { create, destroy, volumes, key, engine } = await setUpVolumes();
+    const [kept, gone] = [await create(), await create()];
+    expect((await destroy(kept.id)).status).toBe(204);
+    expect((await destroy(gone.id, "")).status).toBe(204);
+    expect([...engine.volumes.keys()]).toEqual([kept.id]);
+    const name = `sandpiper-data-${kept.id}`;
+    expect(await volumes()).toEqual([
+      {
+        name,
+        provider: "mock",
+        sandbox: kept.id,
+        path: "/.data",
+        sizeBytes: 1024,
+        keptAt: expect.any(String),
+        usedBy: [],
+      },
+    ]);
+    expect(await volumes(key({ tenant: "other", scopes: ["admin"] }))).toEqual([]);
+  });
+
+  it("can be mounted in a new sandbox of the same tenant, and removed when no sandbox uses them", async () => {
+    const { create, destroy, volumes, remove, request, key } = await setUpVolumes();
+    const { id } = await create();
+    const name = `sandpiper-data-${id}`;
+    const json = { provider: "mock", container: { volumes: [{ name }] } };
+    const refused = { status: 404, reason: "no_such_volume" };
+    expect(await errorOf(await request("POST", "/v1/sandboxes", { json }))).toMatchObject(refused);
+    await destroy(id);
+    const other = key({ tenant: "other" });
+    expect(await errorOf(await request("POST", "/v1/sandboxes", { json, key: other }))).toMatchObject(refused);
+    const user = await create({ container: json.container });
+    expect(await volumes()).toMatchObject([{ name, usedBy: [user.id] }]);
+    expect(await errorOf(await remove(name))).toMatchObject({ status: 412, reason: "volume_in_use" });
+    await destroy(user.id, "");
+    expect(await volumes()).toMatchObject([{ name, usedBy: [] }]);
+    expect(await errorOf(await remove(name, { key: other }))).toMatchObject(refused);
+    for (const nothing of ["postgres", "..%2f..", `sandpiper-data-${user.id}`]) {
+      expect(await errorOf(await remove(nothing)), nothing).toMatchObject(refused);
+    }
+    expect((await remove(name)).status).toBe(204);
+    expect(await volumes()).toEqual([]);
+    expect(await errorOf(await remove(name))).toMatchObject(refused);
+  });
+
+  it("need a provider that keeps volumes, and a sandbox that has them", async () => {
+    const { create, destroy, request, engine } = await setUpVolumes();
+    const { id } = await create();
+    expect(await errorOf(await destroy(id, "?volumes=some"))).toMatchObject({ status: 400, reason: "invalid_query" });
+    await request("POST", `/v1/sandboxes/${id}/pause`);
+    expect(await errorOf(await destroy(id))).toMatchObject({ reason: "not_ready", hint: "resume it first" });
+    Object.assign(engine, { kept: undefined });
+    const { id: plain } = await create();
+    expect(await errorOf(await destroy(plain))).toMatchObject({ reason: "provider_lacks_capability" });
+    expect((await request("GET", `/v1/sandboxes/${plain}`)).status).toBe(200);
   });
 });
 

@@ -10,7 +10,7 @@ export const domainCalls = {
       ? deps.sandboxes.get(principal, params.id)
       : deps.access.resource(principal, saved.record, null),
   updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
-  deleteSandbox: ({ principal, params, deps }) => deps.sandboxes.remove(principal, params.id),
+  deleteSandbox: ({ principal, params, query, deps }) => deps.sandboxes.remove(principal, params.id, query),
   getSandboxMetrics: ({ open }) => open().metrics(),
   forkSandbox: ({ principal, params, body, deps }) => itemsOf(deps.forks.fork(principal, params.id, body)),
   pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),
@@ -32,6 +32,8 @@ export const domainCalls = {
   listCaches: ({ principal, deps }) => itemsOf(deps.containers.listCaches(principal)),
   clearCache: ({ principal, params: { project, cache: name }, deps }) =>
     deps.containers.clearCache(principal, { project, name }),
+  listVolumes: ({ principal, deps }) => itemsOf(deps.volumes.list(principal)),
+  removeVolume: ({ principal, params, deps }) => deps.volumes.remove(principal, params.volume),
 
   createKey: ({ body, deps }) => deps.keys.create(body),
   listKeys: ({ deps }) => itemsOf(deps.keys.list()),

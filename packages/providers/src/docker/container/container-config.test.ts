@@ -3,6 +3,7 @@ import { createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import type { EngineImage } from "../image/image.ts";
 import { containerConfig } from "./container-config.ts";
+import { serviceOf } from "./service.ts";
 
 const id = createSandboxId();
 const spec = {
@@ -13,9 +14,17 @@ const spec = {
   env: { TOKEN: "secret" },
   labels: { note: "secret" },
 } as unknown as InstanceSpec;
-const image = { id: "sha256:1", user: "", labels: {} } as unknown as EngineImage;
-const config = (runtime?: string, more: Partial<EngineImage> = {}) =>
-  containerConfig({ spec, image: { ...image, ...more }, mounts: [], home: "0123456789ab", runtime, channel: "stdio" });
+const command = { argv: ["serve"], cwd: "/srv", user: "app:staff" };
+const image = { id: "sha256:1", user: "", labels: {}, command } as unknown as EngineImage;
+const config = (runtime?: string, more: Partial<EngineImage> = {}, container?: InstanceSpec["container"]) =>
+  containerConfig({
+    spec: { ...spec, container },
+    image: { ...image, ...more },
+    mounts: [],
+    home: "0123456789ab",
+    runtime,
+    channel: "stdio",
+  });
 
 describe("the configuration of a container", () => {
   it("limits memory without swap, CPU time, and processes plus those of the agent", () => {
@@ -56,5 +65,37 @@ describe("the configuration of a container", () => {
     expect(config(undefined, { labels: { "sandpiper.image": "sha256:0" } }).Labels).toMatchObject({
       "sandpiper.image": "sha256:0",
     });
+  });
+
+  it("has the caller's labels, which never replace Sandpiper's own", () => {
+    const labels = { team: "a", "sandpiper.home": "stolen", "sandpiper.image": "stolen" };
+    expect(config(undefined, {}, { labels }).Labels).toMatchObject({
+      team: "a",
+      "sandpiper.home": "0123456789ab",
+      "sandpiper.image": "sha256:1",
+    });
+  });
+
+  it("keeps the image's own command for a service, also when it is restored from a checkpoint", () => {
+    const service = { restart: "always" } as const;
+    const { Labels = {} } = config(undefined, {}, { service });
+    const wanted = {
+      argv: ["/.sandpiper/agent", "--service", "always", "--", "serve"],
+      cwd: "/srv",
+      user: "app",
+    };
+    expect(serviceOf({ ...spec, container: { service } }, Labels)).toEqual(wanted);
+    const agent = { argv: ["/.sandpiper/agent"], cwd: "/", user: "0:0" };
+    const restored = config(undefined, { labels: Labels, command: agent }, { service }).Labels ?? {};
+    expect(serviceOf({ ...spec, container: { service } }, restored)).toEqual(wanted);
+    expect(serviceOf(spec, config().Labels ?? {})).toBeUndefined();
+  });
+
+  it("ignores a label of an image that is not a command", () => {
+    const service = {};
+    for (const text of ["{", "[]", '{"argv":"x","cwd":"/","user":""}']) {
+      const { Labels = {} } = config(undefined, { labels: { "sandpiper.command": text } }, { service });
+      expect(serviceOf({ ...spec, container: { service } }, Labels)?.argv.at(-1), text).toBe("serve");
+    }
   });
 });

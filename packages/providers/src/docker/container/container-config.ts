@@ -4,9 +4,11 @@ import { label, sandboxLabels } from "../engine/labels.ts";
 import type { EngineImage } from "../image/image.ts";
 import { AGENT_PROGRAM } from "../storage/agent-volume.ts";
 import { openDirArguments } from "../storage/volumes.ts";
+import { userOf } from "./image-user.ts";
 import { containerName } from "./inspect-container.ts";
 import { networkOf } from "./network.ts";
 import { publishedPorts } from "./ports.ts";
+import { serviceLabels } from "./service.ts";
 
 const MIB = 1024 * 1024;
 const CPU_PERIOD_US = 100_000;
@@ -57,7 +59,13 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
     Tty: false,
     StopSignal: "SIGTERM",
     Healthcheck: { Test: ["NONE"] },
-    Labels: { ...imageLabels(image, user), ...sandboxLabels(spec, home) },
+    // Sandpiper's own labels last, so that no other replaces them.
+    Labels: {
+      ...spec.container?.labels,
+      ...imageLabels(image, user),
+      ...serviceLabels(spec, image),
+      ...sandboxLabels(spec, home),
+    },
     ExposedPorts,
     HostConfig: {
       ...limits(spec, runtime),
@@ -83,12 +91,7 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
 
 /** The user of the image's programs. A checkpoint's image has the agent's user, and keeps the original one in a label. */
 function defaultUser({ user, labels }: EngineImage): string {
-  const original = labels[label.user] ?? user;
-  const [name = "", group = ""] = original.split(":");
-  if (name === "") return DEFAULT_USER;
-  const isNumber = (text: string) => /^\d+$/.test(text);
-  // For a user name, the agent finds the groups itself.
-  return isNumber(name) && isNumber(group) ? original : name;
+  return userOf(labels[label.user] ?? user) || DEFAULT_USER;
 }
 
 /** A checkpoint's image inherits these labels, and so does a container restored from it. */

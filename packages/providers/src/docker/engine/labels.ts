@@ -12,6 +12,8 @@ export const label = {
   image: "sandpiper.image",
   /** The user of the image's programs. */
   user: "sandpiper.user",
+  /** The image's own command, as JSON; a checkpoint's image has the agent's. */
+  command: "sandpiper.command",
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;
@@ -31,6 +33,11 @@ export function projectOf({ container }: InstanceSpec): string {
 /** For a sandbox's container and its own volumes. */
 export function sandboxLabels(spec: InstanceSpec, home: string): Labels {
   return { ...managedLabels(home), [label.sandbox]: spec.id, [label.project]: projectOf(spec) };
+}
+
+/** For a volume of a destroyed sandbox. */
+export function keptLabels(sandbox: string, home: string): Labels {
+  return { ...managedLabels(home), [label.sandbox]: sandbox };
 }
 
 /** For a volume that the sandboxes of a project share. */

@@ -13,6 +13,15 @@ export interface EngineImage {
   readonly architecture: string;
   readonly os: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly command: ImageCommand;
+}
+
+/** What the image runs by itself. */
+interface ImageCommand {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** As in the image's USER; empty for root. */
+  readonly user: string;
 }
 
 /** Processors that also run the programs of another. */
@@ -34,7 +43,17 @@ export async function resolveImage(
     architecture: found.Architecture,
     os: found.Os,
     labels: found.Config?.Labels ?? {},
+    command: {
+      argv: [...listOf(found.Config?.Entrypoint), ...listOf(found.Config?.Cmd)],
+      cwd: found.Config?.WorkingDir || "/",
+      user: found.Config?.User ?? "",
+    },
   };
+}
+
+/** Engines report one word as a string. */
+function listOf(words: string | readonly string[] | null | undefined): readonly string[] {
+  return typeof words === "string" ? [words] : (words ?? []);
 }
 
 /** Rejects an image whose programs this engine's machine cannot run. */

@@ -1,7 +1,7 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Engine } from "../engine/engine.ts";
-import { cacheLabels, type Labels, label, projectOf, sandboxLabels } from "../engine/labels.ts";
+import { cacheLabels, keptLabels, type Labels, label, projectOf, sandboxLabels } from "../engine/labels.ts";
 import { cacheVolumeName, createCache } from "./caches.ts";
 
 /** The mount point of every sandbox's data volume. */
@@ -14,30 +14,44 @@ export interface SandboxVolume {
   readonly name: string;
   readonly target: string;
   readonly labels: Labels;
-  /** All sandboxes of the project share it. */
+  /** It outlives the sandbox and is not part of its checkpoints: a cache, or a kept volume of another sandbox. */
   readonly isShared: boolean;
 }
 
+const DATA_PREFIX = "sandpiper-data-";
+const WORKSPACE_PREFIX = "sandpiper-workspace-";
+
 export function dataVolumeName(id: SandboxId): string {
-  return `sandpiper-data-${id}`;
+  return `${DATA_PREFIX}${id}`;
 }
 
 export function workspaceVolumeName(id: SandboxId): string {
-  return `sandpiper-workspace-${id}`;
+  return `${WORKSPACE_PREFIX}${id}`;
+}
+
+/** Where a sandbox mounts its own volume of this name. */
+export function pathOfVolume(name: string): string {
+  return name.startsWith(WORKSPACE_PREFIX) ? WORKSPACE_PATH : DATA_PATH;
 }
 
 /** All volumes of a sandbox except the agent's. */
 export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVolume[] {
   const labels = sandboxLabels(spec, home);
-  const { workspace, caches = [] } = spec.container ?? {};
+  const { workspace, caches = [], volumes = [] } = spec.container ?? {};
+  const kept = volumes.map(({ name, path = pathOfVolume(name) }) => {
+    const sandbox = name.replace(/^sandpiper-[a-z]+-/, "");
+    return { name, target: path, labels: keptLabels(sandbox, home), isShared: true };
+  });
   const own = (name: string, target: string) => ({ name, target, labels, isShared: false });
   return [
-    own(dataVolumeName(spec.id), DATA_PATH),
+    // A kept volume takes the place of a new one.
+    ...(kept.some(({ target }) => target === DATA_PATH) ? [] : [own(dataVolumeName(spec.id), DATA_PATH)]),
     ...(workspace !== undefined && "git" in workspace ? [own(workspaceVolumeName(spec.id), WORKSPACE_PATH)] : []),
     ...caches.map(({ name, path }) => {
       const cache = { project: projectOf(spec), name };
       return { name: cacheVolumeName(cache), target: path, labels: cacheLabels(cache, home), isShared: true };
     }),
+    ...kept,
   ];
 }
 

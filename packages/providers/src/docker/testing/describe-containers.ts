@@ -1,4 +1,5 @@
 import { Sandbox } from "@sandpiper/core";
+import { rejection } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
 import { commitContainer } from "../checkpoint/checkpoint-image.ts";
 import { containerName } from "../container/inspect-container.ts";
@@ -48,6 +49,21 @@ export function describeContainers(title: string, fixture: EngineFixture): void 
       await importTestImage(engine, { name: "sandpiper-test:moving", label: "second" });
       expect(await containers.isOutdated(sandbox.id)).toBe(true);
       expect(await containers.isOutdated(other.id)).toBe(false);
+    });
+
+    it("leaves its volumes on request, which a later container mounts", async () => {
+      const { kept } = containers;
+      const first = await fixture.create();
+      await first.exec("echo kept > /.data/file");
+      await first.destroy({ keepsVolumes: true });
+      const name = `sandpiper-data-${first.id}`;
+      expect(await kept.list()).toMatchObject([{ name, sandbox: first.id, path: "/.data", usedBy: [] }]);
+      const second = await fixture.create({ container: { volumes: [{ name }] } });
+      expect((await second.exec("cat /.data/file")).stdout).toBe("kept\n");
+      expect(await rejection(kept.remove(name))).toMatchObject({ reason: "volume_in_use" });
+      await second.destroy();
+      await kept.remove(name);
+      expect(await kept.list()).toEqual([]);
     });
 
     it("continues after adoption when its program died during a checkpoint, and is removed with the image", async () => {

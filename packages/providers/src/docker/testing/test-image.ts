@@ -13,6 +13,8 @@ export interface TestImageOptions {
   readonly user?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
+  /** A shell by default. */
+  readonly command?: readonly string[];
   /** The architecture that it claims; the engine's by default. */
   readonly architecture?: string;
   /** Makes another image with the same content. */
@@ -49,7 +51,7 @@ function imageConfig(layer: Buffer, options: TestImageOptions): object {
     os: "linux",
     created: "1970-01-01T00:00:00Z",
     config: {
-      Cmd: ["/bin/sh"],
+      Cmd: options.command ?? ["/bin/sh"],
       Env: Object.entries(env).map(([variable, value]) => `${variable}=${value}`),
       ...(options.user === undefined ? {} : { User: options.user }),
       ...(options.entrypoint === undefined ? {} : { Entrypoint: options.entrypoint }),
