@@ -189,6 +189,10 @@ export {
   serverMessageSchema,
 } from "./socket/message.ts";
 export {
+  executionIdSchema,
+  executionOfProcess,
+  executionProcess,
+  resumeQuerySchema,
   type SessionEvent,
   type SessionStatus,
   sessionEventSchema,
