@@ -35,7 +35,8 @@ export class Session implements ExecutionListener {
   readonly #leaving = new AbortController();
   readonly #hold: Disposable;
   readonly #saves: Disposable;
-  readonly #left: Promise<false>;
+  /** Resolve the sends that are on the way. */
+  readonly #sending = new Set<(isSent: boolean) => void>();
   #begun: Promise<void> = Promise.resolve();
   #delivery: Promise<void> = Promise.resolve();
   #isDelivering = false;
@@ -43,9 +44,6 @@ export class Session implements ExecutionListener {
   /** The slot must be free. */
   constructor(context: SessionContext, slot: SessionSlot) {
     this.#options = { ...context, slot };
-    this.#left = new Promise((resolve) => {
-      this.signal.addEventListener("abort", () => resolve(false), { once: true });
-    });
     this.#hold = slot.live.hold("client");
     this.#saves = slot.live.onSave((phase) => this.send(statusUpdate(SAVE_STATUS[phase])));
     slot.session = this;
@@ -59,7 +57,13 @@ export class Session implements ExecutionListener {
 
   /** A client that has been replaced may never read what is on the way to it, and its successor must not wait for that. */
   async send(event: SessionEvent): Promise<boolean> {
-    return !this.signal.aborted && (await Promise.race([this.#options.socket.send(event), this.#left]));
+    if (this.signal.aborted) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#sending.add(resolve);
+    this.#options.socket.send(event).then(resolve);
+    const isSent = await promise;
+    this.#sending.delete(resolve);
+    return isSent;
   }
 
   get isLeaving(): boolean {
@@ -183,6 +187,7 @@ export class Session implements ExecutionListener {
     const { slot } = this.#options;
     if (this.signal.aborted) return;
     this.#leaving.abort();
+    for (const resolve of this.#sending) resolve(false);
     this.#hold[Symbol.dispose]();
     this.#saves[Symbol.dispose]();
     if (slot.session !== this) return;
