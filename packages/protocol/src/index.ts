@@ -192,6 +192,7 @@ export {
   executionIdSchema,
   executionOfProcess,
   executionProcess,
+  MAX_SESSION_MESSAGE_BYTES,
   resumeQuerySchema,
   type SessionEvent,
   type SessionStatus,

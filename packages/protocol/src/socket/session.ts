@@ -19,6 +19,9 @@ export const sessionStatusSchema = z.enum([
   "SANDBOX_DELETED",
 ]);
 
+/** All code of an execution is in one message. */
+export const MAX_SESSION_MESSAGE_BYTES = 16 * 1024 * 1024;
+
 const PROCESS_PREFIX = "session-";
 
 /** Names one run of code in a sandbox. With its prefix it is a process id, which has at most 64 characters. */
