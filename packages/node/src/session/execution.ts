@@ -1,9 +1,12 @@
-import { type ProcessExit, type ProcessHandle, SandboxError } from "@sandpiper/core";
+import { type OutputChunk, type ProcessExit, type ProcessHandle, SandboxError } from "@sandpiper/core";
 import { executionOfProcess, executionProcess, type SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { formatCursor } from "./output-cursor.ts";
 import { type OutputPosition, type ReadText, readChunk, readEnd, START } from "./output-position.ts";
 import { statusUpdate } from "./session-event.ts";
+
+/** A client on a bad network must get at least one event between two losses of its connection. */
+const MAX_EVENT_BYTES = 32 * 1024;
 
 /** Code that a client sent. */
 export interface CodeRequest {
@@ -101,7 +104,9 @@ export class Execution {
     for await (const chunk of process.output) {
       this.#live.touch("output");
       this.#droppedBytes += chunk.dropped;
-      if (!(await this.#sendText(readChunk(this.#position, chunk), listener))) return false;
+      for (const slice of slices(chunk)) {
+        if (!(await this.#sendText(readChunk(this.#position, slice), listener))) return false;
+      }
     }
     // The output may end within a character.
     return !listener.signal.aborted && (await this.#sendText(readEnd(this.#position), listener));
@@ -129,6 +134,13 @@ export class Execution {
         ? [`${this.#droppedBytes} bytes of output were dropped while no client read them`]
         : []),
     ].join("; ");
+  }
+}
+
+function* slices(chunk: OutputChunk): Generator<OutputChunk, void, undefined> {
+  for (let at = 0; at < chunk.bytes.length; at += MAX_EVENT_BYTES) {
+    const bytes = chunk.bytes.subarray(at, at + MAX_EVENT_BYTES);
+    yield { source: chunk.source, bytes, offset: chunk.offset + at, dropped: at === 0 ? chunk.dropped : 0 };
   }
 }
 
