@@ -45,6 +45,33 @@ describe("a session in a cluster, message by message", () => {
     expect(here?.sandboxes).toBe(1);
   });
 
+  it("continues at the last byte that the client received on each node that it attaches to, in turn", async () => {
+    await using bed = await startSharedBed({ store: "file" });
+    const [first, second] = bed.nodes;
+    const creating = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });
+    const { id, token } = await createdBy(creating);
+    await creating.send({ language: "bash", code: COUNT, execution: "count" });
+    const received = await creating.until((message) => printed([message]).includes("5\n"));
+    let client = creating;
+    for (const node of [second, first, second]) {
+      const { next } = received.at(-1) as { readonly next: string };
+      // A dropped network: neither side closes the connection properly.
+      client.terminate();
+      const query = `takeover=true&execution=count&offset=${encodeURIComponent(next)}`;
+      client = rawSession(node, `/attach/${id}?${query}`, { credential: token });
+      const offset = Number(next);
+      expect(await client.take(3)).toEqual([
+        status("RESTORING"),
+        status("RUNNING"),
+        status("EXECUTION_RUNNING", { execution: "count", offset }),
+      ]);
+      received.push(await client.next());
+    }
+    received.push(...(await client.until(isStatus("EXECUTION_DONE"))));
+    expect(printed(received)).toBe(NUMBERS);
+    expect(received.at(-1)).toMatchObject({ execution: "count", offset: NUMBERS.length, exit_code: 0 });
+  });
+
   it("is in use while a client is attached on another node, and moves on a takeover with the token", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = bed.nodes;

@@ -64,6 +64,16 @@ export class Execution {
     return (await this.#live.process(this.#process)).endOffset >= offset;
   }
 
+  /** False if it may still run. */
+  async hasEnded(): Promise<boolean> {
+    try {
+      await this.#started;
+      return !(await this.#live.process(this.#process)).isRunning;
+    } catch {
+      return false;
+    }
+  }
+
   /** Sends a listener what follows `from`, or what earlier ones have not received. Resolves to whether the end was sent. */
   deliver(listener: ExecutionListener, from?: OutputPosition): Promise<boolean> {
     const delivery = this.#lastDelivery.then(() => {

@@ -168,6 +168,19 @@ describe("code with an id that the client chose", () => {
   });
 });
 
+describe("code that an earlier client left", () => {
+  it("does not keep the next client from running code, if it has ended", async () => {
+    const sandbox = await create();
+    await sandbox.client.send({ language: "sh", code: "echo left", execution: "e1" });
+    sandbox.client.terminate();
+    await expect.poll(async () => (await sandbox.live.processes()).map(({ exitCode }) => exitCode)).toEqual([0]);
+    const next = takeOver(sandbox);
+    await next.send({ language: "sh", code: "echo mine", execution: "e2" });
+    const messages = await next.take(7);
+    expect(messages).toEqual([status("RUNNING"), ...executed("left\n"), ...executed("mine\n")]);
+  });
+});
+
 describe("a session on a bad connection", () => {
   it("is taken over at once although the former client does not read its output", async () => {
     const sandbox = await create();

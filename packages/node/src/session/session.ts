@@ -96,6 +96,8 @@ export class Session implements ExecutionListener {
       if (!this.#isDelivering) this.#deliver(known, START);
       return;
     }
+    // Only running code is in the way; what an earlier client left comes first.
+    if (known !== undefined && (await known.hasEnded())) await this.#delivery;
     this.#forgetDelivered();
     if (slot.execution !== undefined) {
       this.#refuse(busy(), request.execution);
