@@ -189,7 +189,6 @@ export {
   serverMessageSchema,
 } from "./socket/message.ts";
 export {
-  executionIdSchema,
   executionOfProcess,
   executionProcess,
   MAX_SESSION_MESSAGE_BYTES,

@@ -25,7 +25,7 @@ export const MAX_SESSION_MESSAGE_BYTES = 16 * 1024 * 1024;
 const PROCESS_PREFIX = "session-";
 
 /** Names one run of code in a sandbox. With its prefix it is a process id, which has at most 64 characters. */
-export const executionIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,56}$/);
+const executionIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,56}$/);
 
 /** The process that runs an execution's code. */
 export function executionProcess(execution: string): string {

@@ -25,7 +25,7 @@ export interface SessionExit {
 /** Code that runs in a session. */
 export interface SessionExecution extends AsyncIterable<SessionOutput> {
   readonly id: string;
-  /** Where to resume after the output that has arrived; with the id it is enough to continue in another program. */
+  /** Where to resume after the output that was read; with the id it is enough to continue in another program. */
   readonly next: string;
   /** Its output as it arrives, without loss or repeat across connections and nodes. One loop can read it. */
   [Symbol.asyncIterator](): AsyncIterator<SessionOutput, void, undefined>;
@@ -52,9 +52,10 @@ export class ExecutionStream implements SessionExecution {
   /** On this connection or an earlier one. */
   wasSent: boolean;
   readonly #options: ExecutionStreamOptions;
-  readonly #queue: SessionOutput[] = [];
+  readonly #queue = new OutputQueue();
   readonly #exit = createDeferred<SessionExit>();
-  #next: string;
+  #received: string;
+  #read: string;
   #isStarted: boolean;
   #isKilled = false;
   #isAbandoned = false;
@@ -65,7 +66,8 @@ export class ExecutionStream implements SessionExecution {
   constructor(options: ExecutionStreamOptions) {
     this.id = options.id;
     this.#options = options;
-    this.#next = options.next ?? "0";
+    this.#received = options.next ?? "0";
+    this.#read = this.#received;
     this.wasSent = options.source === undefined;
     this.#isStarted = options.source === undefined;
     // A caller that only loops does not wait.
@@ -73,7 +75,12 @@ export class ExecutionStream implements SessionExecution {
   }
 
   get next(): string {
-    return this.#next;
+    return this.#read;
+  }
+
+  /** Where the next connection continues: after the output that has arrived. */
+  get received(): string {
+    return this.#received;
   }
 
   /** The node has confirmed that it runs. */
@@ -117,8 +124,11 @@ export class ExecutionStream implements SessionExecution {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<SessionOutput, void, undefined> {
     for (;;) {
-      if (this.#queue.length > 0) yield* this.#queue.splice(0);
-      else if (this.#error !== undefined) throw this.#error;
+      const output = this.#queue.shift();
+      if (output !== undefined) {
+        this.#read = output.next;
+        yield output;
+      } else if (this.#error !== undefined) throw this.#error;
       else if (this.#isSettled) return;
       else
         await new Promise<void>((resolve) => {
@@ -133,12 +143,15 @@ export class ExecutionStream implements SessionExecution {
     if (isFirst && this.#isKilled) this.kill().catch(() => {});
   }
 
-  received({ event, data, offset, next, dropped = 0 }: OutputEvent): void {
-    this.#next = next;
+  take({ event, data, offset, next, dropped = 0 }: OutputEvent): void {
+    this.#received = next;
     if (this.#isSettled || this.#isAbandoned) return;
     const output: SessionOutput = { source: event, text: data, offset, next, dropped };
     if (this.#options.onOutput === undefined) this.#queue.push(output);
-    else this.#options.onOutput(output);
+    else {
+      this.#read = next;
+      this.#options.onOutput(output);
+    }
     this.#wake?.();
   }
 
@@ -159,5 +172,24 @@ export class ExecutionStream implements SessionExecution {
     this.#isSettled = true;
     this.#wake?.();
     this.#options.onSettled(this);
+  }
+}
+
+/** Removes from the front in constant time, which an array of many elements does not. */
+class OutputQueue {
+  #items: SessionOutput[] = [];
+  #head = 0;
+
+  push(output: SessionOutput): void {
+    this.#items.push(output);
+  }
+
+  shift(): SessionOutput | undefined {
+    const output = this.#items[this.#head++];
+    if (output === undefined || this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return output;
   }
 }

@@ -59,7 +59,7 @@ export class SessionExecutions {
   resume(): Record<string, string> {
     const sent = [...this.#open.values()].filter(({ wasSent }) => wasSent);
     this.#resumed = sent.find(({ isStarted }) => isStarted) ?? sent[0];
-    return this.#resumed === undefined ? {} : { execution: this.#resumed.id, offset: this.#resumed.next };
+    return this.#resumed === undefined ? {} : { execution: this.#resumed.id, offset: this.#resumed.received };
   }
 
   detached(): void {
@@ -76,7 +76,7 @@ export class SessionExecutions {
   }
 
   output(event: OutputEvent): void {
-    this.#open.get(event.execution)?.received(event);
+    this.#open.get(event.execution)?.take(event);
   }
 
   updated(event: StatusEvent): void {

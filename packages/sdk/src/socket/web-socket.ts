@@ -26,7 +26,7 @@ export interface WebSocketRequest {
 }
 
 /** Learns what a node or load balancer answers to the handshake. Only the package `ws` shows it. */
-export interface HandshakeListener {
+interface HandshakeListener {
   accepted(answer: Pick<Headers, "getSetCookie">): void;
   refused(error: SandboxError): void;
 }
