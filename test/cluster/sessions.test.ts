@@ -19,7 +19,7 @@ describe("a session in a cluster, message by message", () => {
     expect(named).toEqual({ event: "sandbox_id", sandbox_id: text, token: text });
     expect(await creating.next()).toEqual(status("RUNNING"));
     await creating.send({ language: "bash", code: "echo one > ~/file; echo made" });
-    expect(await creating.take(3)).toEqual([
+    expect(await creating.take(3)).toMatchObject([
       status("EXECUTION_RUNNING"),
       { event: "stdout", data: "made\n" },
       status("EXECUTION_DONE", { exit_code: 0 }),
@@ -35,14 +35,41 @@ describe("a session in a cluster, message by message", () => {
     await again.close();
 
     const moved = rawSession(bed, path, { ...token, cookie: "SANDPIPER_NODE=node-2" });
-    expect(await moved.take(3)).toEqual([status("RESTORING"), status("RUNNING"), status("EXECUTION_RUNNING")]);
+    expect(await moved.take(3)).toMatchObject([status("RESTORING"), status("RUNNING"), status("EXECUTION_RUNNING")]);
     const rest = await moved.until(isStatus("EXECUTION_DONE"));
     expect(printed(rest)).toBe(NUMBERS);
-    expect(rest.at(-1)).toEqual(status("EXECUTION_DONE", { exit_code: 0 }));
+    expect(rest.at(-1)).toMatchObject(status("EXECUTION_DONE", { exit_code: 0 }));
     await moved.send({ language: "bash", code: "cat ~/file" });
     expect(printed(await moved.until(isStatus("EXECUTION_DONE")))).toBe("one\n");
     const [here] = (await second.client(credential).nodes.list()).filter(({ isThisNode }) => isThisNode);
     expect(here?.sandboxes).toBe(1);
+  });
+
+  it("continues at the last byte that the client received on each node that it attaches to, in turn", async () => {
+    await using bed = await startSharedBed({ store: "file" });
+    const [first, second] = bed.nodes;
+    const creating = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });
+    const { id, token } = await createdBy(creating);
+    await creating.send({ language: "bash", code: COUNT, execution: "count" });
+    const received = await creating.until((message) => printed([message]).includes("5\n"));
+    let client = creating;
+    for (const node of [second, first, second]) {
+      const { next } = received.at(-1) as { readonly next: string };
+      // A dropped network: neither side closes the connection properly.
+      client.terminate();
+      const query = `takeover=true&execution=count&offset=${encodeURIComponent(next)}`;
+      client = rawSession(node, `/attach/${id}?${query}`, { credential: token });
+      const offset = Number(next);
+      expect(await client.take(3)).toEqual([
+        status("RESTORING"),
+        status("RUNNING"),
+        status("EXECUTION_RUNNING", { execution: "count", offset }),
+      ]);
+      received.push(await client.next());
+    }
+    received.push(...(await client.until(isStatus("EXECUTION_DONE"))));
+    expect(printed(received)).toBe(NUMBERS);
+    expect(received.at(-1)).toMatchObject({ execution: "count", offset: NUMBERS.length, exit_code: 0 });
   });
 
   it("is in use while a client is attached on another node, and moves on a takeover with the token", async () => {
@@ -56,7 +83,7 @@ describe("a session in a cluster, message by message", () => {
 
     for (const path of [`/attach/${id}`, `/attach/${id}?takeover=true`]) {
       const refused = rawSession(second, path, { credential });
-      expect((await refused.until(isStatus("IN_USE"))).at(-1)).toEqual(status("IN_USE", { message: text }));
+      expect((await refused.until(isStatus("IN_USE"))).at(-1)).toMatchObject(status("IN_USE", { message: text }));
       await refused.closed;
     }
     const taking = rawSession(second, `/attach/${id}?takeover=true`, { credential: token });
@@ -103,7 +130,10 @@ describe("a session whose node died and does not return", () => {
     await first.kill9();
     const session = rawSession(second, `/attach/${id}`, { credential: token });
     expect(await session.next()).toEqual(status("RESTORING"));
-    expect(await session.next()).toEqual({ event: "error", message: expect.stringContaining("has no checkpoint") });
+    expect(await session.next()).toMatchObject({
+      event: "error",
+      message: expect.stringContaining("has no checkpoint"),
+    });
     await session.closed;
   });
 });

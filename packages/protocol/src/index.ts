@@ -192,6 +192,10 @@ export {
   serverMessageSchema,
 } from "./socket/message.ts";
 export {
+  executionOfProcess,
+  executionProcess,
+  MAX_SESSION_MESSAGE_BYTES,
+  resumeQuerySchema,
   type SessionEvent,
   type SessionStatus,
   sessionEventSchema,

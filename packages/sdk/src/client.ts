@@ -1,9 +1,10 @@
-import { type EventBody, type Health, SandboxError, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import type { EventBody, Health, SandboxId, SandboxResource } from "@sandpiper/protocol";
 import { Caches } from "./caches.ts";
 import type { CallOptions } from "./call-options.ts";
 import { type ClientOptions, parseClientOptions } from "./client-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import { CookieJar } from "./http/cookie-jar.ts";
+import { findRefusal } from "./http/find-refusal.ts";
 import { HttpTransport } from "./http/http-transport.ts";
 import { Images } from "./images.ts";
 import { Keys } from "./keys.ts";
@@ -77,16 +78,5 @@ export class Client implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
-  }
-}
-
-/** A WebSocket does not say why it was refused, but a request with the same credential does. */
-async function findRefusal(http: HttpTransport): Promise<SandboxError | undefined> {
-  try {
-    await http.json("listEvents", { query: { limit: 1 }, isRepeatable: false });
-    return undefined;
-  } catch (thrown) {
-    const error = SandboxError.from(thrown);
-    return error.code === "unauthenticated" ? error : undefined;
   }
 }

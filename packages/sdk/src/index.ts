@@ -32,6 +32,7 @@ export {
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type SessionStatus,
   type SetPoolBody,
   type TerminalSize,
   type UpdateSandboxBody,
@@ -57,6 +58,15 @@ export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
 export type { CheckpointOptions, DestroyOptions, ForkOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
+export type { SessionResult } from "./session/collect-output.ts";
+export {
+  type RunOptions,
+  Session,
+  type SessionAttachOptions,
+  type SessionCreateOptions,
+  type SessionStatusUpdate,
+} from "./session/session.ts";
+export type { SessionExecution, SessionExit, SessionOutput } from "./session/session-execution.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
 export type { Timing } from "./timing.ts";
 export type { Volumes } from "./volumes.ts";

@@ -2,8 +2,10 @@ import { SandboxError, systemClock } from "@sandpiper/core";
 import type { SandboxResource, SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { closeCodes } from "../socket/message-socket.ts";
+import { parseResume, type Resume } from "./output-cursor.ts";
 import { Session, type SessionContext } from "./session.ts";
-import { errorText, statusUpdate } from "./session-event.ts";
+import { errorFields, statusUpdate } from "./session-event.ts";
+import { serveRequests } from "./session-requests.ts";
 
 export interface AttachRequest {
   readonly id: string;
@@ -20,14 +22,13 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
   const isTakeover = query.get("takeover") === "true";
   const takeover = isTakeover && principal.kind === "sandbox";
   let session: Session | undefined;
-  socket.onMessage((data, isBinary) => {
-    if (session !== undefined) session.receive(data, isBinary);
-    else socket.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: "the sandbox is not running yet" }));
-  });
+  serveRequests(socket, () => session);
   const startedAt = (context.dependencies.clock ?? systemClock).now();
   let live: LiveSandbox;
   let restored: SandboxResource | undefined;
+  let resume: Resume | undefined;
   try {
+    resume = parseResume(query);
     ({ live, restored } = await bring(context, id, takeover));
   } catch (thrown) {
     const error = SandboxError.from(thrown);
@@ -46,7 +47,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
   session = new Session(context, slot);
   const { rolledBackTo } = restored ?? {};
   const isNew = rolledBackTo && new Date(rolledBackTo.at) >= startedAt;
-  session.begin(isNew ? { rolledBackTo } : {});
+  session.begin(isNew ? { rolledBackTo } : {}, resume);
 }
 
 /** Tells the client that the sandbox is being restored as soon as this is known. */
@@ -67,11 +68,11 @@ async function bring(
 
 function refusal(error: SandboxError): SessionEvent {
   const isMissing = error.code === "not_found" || error.code === "gone";
-  const message = errorText(error);
-  return isMissing ? statusUpdate("SANDBOX_NOT_FOUND", { message }) : { event: "error", message };
+  return isMissing ? statusUpdate("SANDBOX_NOT_FOUND", errorFields(error)) : { event: "error", ...errorFields(error) };
 }
 
 function inUse(id: string, wantsTakeover: boolean): SessionEvent {
   const hint = wantsTakeover ? "to take it over, connect with its own token" : "wait until that client has left";
-  return statusUpdate("SANDBOX_IN_USE", { message: `another client is attached to sandbox ${id} (${hint})` });
+  const message = `another client is attached to sandbox ${id} (${hint})`;
+  return statusUpdate("SANDBOX_IN_USE", { message, reason: "sandbox_in_use" });
 }

@@ -2,7 +2,8 @@ import { SandboxError } from "@sandpiper/core";
 import { closeCodes } from "../socket/message-socket.ts";
 import { createOptions } from "./create-options.ts";
 import { Session, type SessionContext } from "./session.ts";
-import { errorText, statusUpdate } from "./session-event.ts";
+import { errorFields, statusUpdate } from "./session-event.ts";
+import { serveRequests } from "./session-requests.ts";
 
 /** `WS /create`: creates a sandbox and attaches the client to it. */
 export async function createSession(context: SessionContext, query: URLSearchParams): Promise<void> {
@@ -11,10 +12,7 @@ export async function createSession(context: SessionContext, query: URLSearchPar
   const leaving = new AbortController();
   socket.closed.then(() => leaving.abort());
   let session: Session | undefined;
-  socket.onMessage((data, isBinary) => {
-    if (session !== undefined) session.receive(data, isBinary);
-    else socket.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: "the sandbox is not running yet" }));
-  });
+  serveRequests(socket, () => session);
   socket.send(statusUpdate("SANDBOX_CREATING"));
   try {
     const { id } = await sandboxes.create(principal, createOptions(query), {
@@ -31,7 +29,7 @@ export async function createSession(context: SessionContext, query: URLSearchPar
     const error = SandboxError.from(thrown);
     audit.note("createSandbox", null, error);
     if (error.code === "internal") logger.error({ err: error }, "could not create a sandbox");
-    socket.send(statusUpdate("SANDBOX_CREATION_ERROR", { message: errorText(error) }));
+    socket.send(statusUpdate("SANDBOX_CREATION_ERROR", errorFields(error)));
     socket.close(closeCodes.internal, error.reason);
   }
 }

@@ -1,10 +1,20 @@
-import type { OutputChunk, ProcessExit, ProcessHandle } from "@sandpiper/core";
-import type { SessionEvent } from "@sandpiper/protocol";
+import { type OutputChunk, type ProcessExit, type ProcessHandle, SandboxError } from "@sandpiper/core";
+import { executionOfProcess, executionProcess, type SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import { formatCursor } from "./output-cursor.ts";
+import { type OutputPosition, type ReadText, readChunk, readEnd, START } from "./output-position.ts";
 import { statusUpdate } from "./session-event.ts";
 
-/** Marks the processes of sessions, so that the node finds them after a restart. */
-const PROCESS_PREFIX = "session-";
+/** A client on a bad network must get at least one event between two losses of its connection. */
+const MAX_EVENT_BYTES = 32 * 1024;
+
+/** Code that a client sent. */
+export interface CodeRequest {
+  readonly language: string;
+  readonly code: string;
+  /** Chosen by the client; random otherwise. */
+  readonly execution?: string | undefined;
+}
 
 export interface ExecutionListener {
   /** Resolves to whether the event was handed to the operating system. */
@@ -18,42 +28,58 @@ export interface ExecutionListener {
  * In between, the output stays in the process's journal.
  */
 export class Execution {
+  readonly id: string;
   readonly #live: LiveSandbox;
-  readonly #process: string;
   readonly #started: Promise<unknown>;
-  readonly #decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-  #offset = 0;
+  #position: OutputPosition = START;
   #droppedBytes = 0;
-  /** Decoded output that is not sent yet. */
-  #unsent: SessionEvent | undefined;
   #lastDelivery: Promise<unknown> = Promise.resolve();
   /** Whether its end has been sent to a client. */
   isDelivered = false;
 
-  private constructor(live: LiveSandbox, process: string, started: Promise<unknown>) {
+  private constructor(live: LiveSandbox, id: string, started: Promise<unknown>) {
+    this.id = id;
     this.#live = live;
-    this.#process = process;
     this.#started = started;
     // `deliver` reports a failed start; without a listener it must not end the node.
     started.catch(() => {});
   }
 
-  static start(live: LiveSandbox, source: { readonly language: string; readonly code: string }): Execution {
-    const process = `${PROCESS_PREFIX}${crypto.randomUUID()}`;
-    return new Execution(live, process, live.startCode(source, process));
+  static start(live: LiveSandbox, { execution = crypto.randomUUID(), ...source }: CodeRequest): Execution {
+    return new Execution(live, execution, startOnce(live, source, executionProcess(execution)));
   }
 
   /** Finds an execution of the node's previous process. Sends its output from the start: how much was sent is unknown. */
   static async find(live: LiveSandbox): Promise<Execution | undefined> {
     const newest = (await live.processes())
-      .filter(({ id }) => id.startsWith(PROCESS_PREFIX))
+      .filter(({ id }) => executionOfProcess(id) !== undefined)
       .toSorted((one, other) => other.startedAt.getTime() - one.startedAt.getTime())[0];
-    return newest && new Execution(live, newest.id, Promise.resolve());
+    return newest && new Execution(live, executionOfProcess(newest.id) as string, Promise.resolve());
   }
 
-  /** Sends a listener what the previous one has not received. Resolves to whether it was sent the end. */
-  deliver(listener: ExecutionListener): Promise<boolean> {
-    const delivery = this.#lastDelivery.then(() => this.#deliver(listener));
+  /** Whether its output reaches as far as a position that a client claims to have. */
+  async reaches({ offset }: OutputPosition): Promise<boolean> {
+    if (offset === 0) return true;
+    await this.#started;
+    return (await this.#live.process(this.#process)).endOffset >= offset;
+  }
+
+  /** False if it may still run. */
+  async hasEnded(): Promise<boolean> {
+    try {
+      await this.#started;
+      return !(await this.#live.process(this.#process)).isRunning;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Sends a listener what follows `from`, or what earlier ones have not received. Resolves to whether the end was sent. */
+  deliver(listener: ExecutionListener, from?: OutputPosition): Promise<boolean> {
+    const delivery = this.#lastDelivery.then(() => {
+      if (from !== undefined) [this.#position, this.#droppedBytes] = [from, 0];
+      return this.#deliver(listener);
+    });
     this.#lastDelivery = delivery.catch(() => {});
     return delivery;
   }
@@ -64,16 +90,22 @@ export class Execution {
     await process.forget();
   }
 
+  get #process(): string {
+    return executionProcess(this.id);
+  }
+
   async #deliver(listener: ExecutionListener): Promise<boolean> {
     await this.#started;
-    if (!(await listener.send(statusUpdate("SANDBOX_EXECUTION_RUNNING")))) return false;
-    if (!(await this.#sendUnsent(listener))) return false;
-    const process = await this.#live.attach(this.#process, this.#offset);
+    const execution = this.id;
+    const { offset } = this.#position;
+    if (!(await listener.send(statusUpdate("SANDBOX_EXECUTION_RUNNING", { execution, offset })))) return false;
+    const process = await this.#live.attach(this.#process, offset);
     listener.signal.addEventListener("abort", () => process.detach(), { once: true });
     if (!(await this.#sendOutput(process, listener))) return false;
     const exit = await process.wait();
     const message = this.#remark(exit);
-    const done = { ...(message === "" ? {} : { message }), exit_code: exit.exitCode };
+    const end = { execution, offset: this.#position.offset, exit_code: exit.exitCode };
+    const done = { ...(message === "" ? {} : { message }), ...end };
     this.isDelivered = await listener.send(statusUpdate("SANDBOX_EXECUTION_DONE", done));
     return this.isDelivered;
   }
@@ -81,29 +113,25 @@ export class Execution {
   async #sendOutput(process: ProcessHandle, listener: ExecutionListener): Promise<boolean> {
     for await (const chunk of process.output) {
       this.#live.touch("output");
-      this.#offset = chunk.offset + chunk.bytes.length;
       this.#droppedBytes += chunk.dropped;
-      if (!(await this.#sendText(chunk.source, chunk.bytes, listener))) return false;
+      for (const slice of slices(chunk)) {
+        if (!(await this.#sendText(readChunk(this.#position, slice), listener))) return false;
+      }
     }
-    if (listener.signal.aborted) return false;
-    // Flushes the decoders: the output may end within a character.
-    return (
-      (await this.#sendText("stdout", undefined, listener)) && (await this.#sendText("stderr", undefined, listener))
-    );
+    // The output may end within a character.
+    return !listener.signal.aborted && (await this.#sendText(readEnd(this.#position), listener));
   }
 
-  /** A character may be split between two chunks. */
-  #sendText(source: OutputChunk["source"], bytes: Uint8Array | undefined, listener: ExecutionListener) {
-    const event = source === "stderr" ? "stderr" : "stdout";
-    const data = this.#decoders[event].decode(bytes, { stream: bytes !== undefined });
-    if (data !== "") this.#unsent = { event, data };
-    return this.#sendUnsent(listener);
-  }
-
-  async #sendUnsent(listener: ExecutionListener): Promise<boolean> {
-    if (this.#unsent === undefined) return true;
-    if (!(await listener.send(this.#unsent))) return false;
-    this.#unsent = undefined;
+  /** Moves on only with what was sent, so that the next listener gets the rest. */
+  async #sendText({ pieces, position }: ReadText, listener: ExecutionListener): Promise<boolean> {
+    const { rollbacks } = this.#live.record;
+    for (const { source, text, offset, dropped, after } of pieces) {
+      const next = formatCursor(after, rollbacks);
+      const event = { event: source, data: text, execution: this.id, offset, next } as const;
+      if (!(await listener.send(dropped === 0 ? event : { ...event, dropped }))) return false;
+      this.#position = after;
+    }
+    this.#position = position;
     return true;
   }
 
@@ -116,5 +144,21 @@ export class Execution {
         ? [`${this.#droppedBytes} bytes of output were dropped while no client read them`]
         : []),
     ].join("; ");
+  }
+}
+
+function* slices(chunk: OutputChunk): Generator<OutputChunk, void, undefined> {
+  for (let at = 0; at < chunk.bytes.length; at += MAX_EVENT_BYTES) {
+    const bytes = chunk.bytes.subarray(at, at + MAX_EVENT_BYTES);
+    yield { source: chunk.source, bytes, offset: chunk.offset + at, dropped: at === 0 ? chunk.dropped : 0 };
+  }
+}
+
+/** A client that does not know whether its request arrived sends it again, with the same id. */
+async function startOnce(live: LiveSandbox, source: Omit<CodeRequest, "execution">, process: string): Promise<void> {
+  try {
+    await live.startCode(source, process);
+  } catch (thrown) {
+    if (SandboxError.from(thrown).code !== "already_exists") throw thrown;
   }
 }

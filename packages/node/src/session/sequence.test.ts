@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGvisorNode } from "../socket/testing/gvisor-node.ts";
 import type { SocketNode } from "../socket/testing/socket-node.ts";
-import { executed, status } from "./testing/session-messages.ts";
+import { begun, done, executed, printed, status } from "./testing/session-messages.ts";
 
 // The two sequences of docs/sockets.md, message by message, with real sandboxes.
 let node: SocketNode;
@@ -28,7 +28,7 @@ describe("a session on gVisor", () => {
     expect(await client.take(3)).toEqual(executed("world\n"));
 
     const second = node.client(`/attach/${id}`);
-    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
+    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String), reason: "sandbox_in_use" }));
     await second.closed;
     expect(await client.close()).toMatchObject({ code: 1005 });
   });
@@ -42,10 +42,10 @@ describe("a session on gVisor", () => {
 
     await client.send({ language: "bash", code: "cat ~/kept; echo wrong >&2; exit 3" });
     const messages = await client.take(4);
-    expect(messages[0]).toEqual(status("EXECUTION_RUNNING"));
-    expect(messages).toContainEqual({ event: "stdout", data: "world\n" });
-    expect(messages).toContainEqual({ event: "stderr", data: "wrong\n" });
-    expect(messages[3]).toEqual(status("EXECUTION_DONE", { exit_code: 3 }));
+    expect(messages[0]).toEqual(begun());
+    expect(messages).toContainEqual(expect.objectContaining({ event: "stdout", data: "world\n" }));
+    expect(messages).toContainEqual(expect.objectContaining({ event: "stderr", data: "wrong\n" }));
+    expect(messages[3]).toEqual(done(12, 3));
     await client.close();
   });
 
@@ -56,13 +56,11 @@ describe("a session on gVisor", () => {
     const live = node.access.open(node.owner, id, { readOnly: false });
     expect((await live.exec({ command: "mkfifo /tmp/gate" })).exitCode).toBe(0);
     await client.send({ language: "bash", code: "read line < /tmp/gate; echo $line" });
-    expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));
+    expect(await client.next()).toEqual(begun());
     await client.send({ language: "bash", code: "echo second" });
-    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.any(String) }));
+    const reason = "execution_running";
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.any(String), reason }));
     await live.exec({ command: "echo first > /tmp/gate" });
-    expect(await client.take(2)).toEqual([
-      { event: "stdout", data: "first\n" },
-      status("EXECUTION_DONE", { exit_code: 0 }),
-    ]);
+    expect(await client.take(2)).toEqual([printed("first\n"), done(6)]);
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type SocketNode, startSocketNode } from "../socket/testing/socket-node.ts";
 import type { TestClient } from "../socket/testing/test-client.ts";
 import { watchHolds } from "../socket/testing/watch-holds.ts";
-import { executed, status } from "./testing/session-messages.ts";
+import { begun, done, executed, printed, status } from "./testing/session-messages.ts";
 
 let node: SocketNode;
 let provider: MockProvider;
@@ -64,7 +64,9 @@ describe("WS /create", () => {
     const client = node.client("/create");
     const messages = await client.take(3);
     expect(messages[0]).toEqual(status("CREATING"));
-    expect(messages[2]).toEqual(status("CREATION_ERROR", { message: expect.stringContaining("the boot broke") }));
+    expect(messages[2]).toEqual(
+      status("CREATION_ERROR", { message: expect.stringContaining("the boot broke"), reason: "broken" }),
+    );
     expect(await client.closed).toEqual({ code: 1011, reason: "broken" });
   });
 
@@ -73,7 +75,8 @@ describe("WS /create", () => {
     async (query) => {
       const client = node.client(`/create${query}`);
       const message = expect.stringMatching(/memoryMib|colour|name/);
-      expect(await client.take(2)).toEqual([status("CREATING"), status("CREATION_ERROR", { message })]);
+      const failed = status("CREATION_ERROR", { message, reason: "invalid_query" });
+      expect(await client.take(2)).toEqual([status("CREATING"), failed]);
       await client.closed;
       expect(node.records.live()).toEqual([]);
     },
@@ -92,7 +95,8 @@ describe("WS /create", () => {
     const client = node.client("/create");
     await client.take(2);
     await client.send(run("echo hello"));
-    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.stringContaining("not running") }));
+    const message = expect.stringContaining("not running");
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message, reason: "not_ready" }));
   });
 });
 
@@ -101,10 +105,10 @@ describe("running code in a session", () => {
     const { client, live } = await create();
     await client.send(run("echo out; echo err >&2; exit 7"));
     expect(await client.take(4)).toEqual([
-      status("EXECUTION_RUNNING"),
-      { event: "stdout", data: "out\n" },
-      { event: "stderr", data: "err\n" },
-      status("EXECUTION_DONE", { exit_code: 7 }),
+      begun(),
+      printed("out\n"),
+      printed("err\n", { event: "stderr", offset: 4 }),
+      done(8, 7),
     ]);
     await expect.poll(() => live.processes()).toEqual([]);
     expect(node.audit).toMatchObject([
@@ -124,9 +128,8 @@ describe("running code in a session", () => {
     await client.send(run("sleep 0.2; echo first"));
     await client.send(run("echo second"));
     const messages = await client.until(isStatus("EXECUTION_DONE"));
-    expect(messages).toContainEqual(
-      status("EXECUTION_ERROR", { message: expect.stringContaining("already runs code") }),
-    );
+    const message = expect.stringContaining("already runs code");
+    expect(messages).toContainEqual(status("EXECUTION_ERROR", { message, reason: "execution_running" }));
     expect(text(messages)).toBe("first\n");
     expect(await outputOf(client, "echo third")).toBe("third\n");
   });
@@ -141,7 +144,8 @@ describe("running code in a session", () => {
   ])("answers the malformed request %s with an error, and stays usable", async (request) => {
     const { client } = await create();
     await client.send(request);
-    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.stringContaining("malformed") }));
+    const message = expect.stringContaining("malformed");
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message, reason: "malformed_request" }));
     expect(await outputOf(client, "echo fine")).toBe("fine\n");
   });
 
@@ -149,7 +153,8 @@ describe("running code in a session", () => {
     const { client } = await create();
     await client.send(run("say hello", "klingon"));
     const message = expect.stringMatching(/klingon.*languages in this sandbox: sh/);
-    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message }));
+    const about = { message, reason: "unknown_language", execution: expect.any(String) };
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", about));
     expect(await outputOf(client, "echo fine")).toBe("fine\n");
   });
 
@@ -200,7 +205,9 @@ describe("WS /attach/<id>", () => {
       [id, other],
     ] as const) {
       const client = node.client(`/attach/${path}`, { credential });
-      expect(await client.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      expect(await client.next()).toEqual(
+        status("NOT_FOUND", { message: expect.any(String), reason: expect.any(String) }),
+      );
       expect((await client.closed).code).toBe(1000);
     }
     expect(first.webSocket.readyState).toBe(first.webSocket.OPEN);
@@ -215,7 +222,9 @@ describe("WS /attach/<id>", () => {
     expect((await node.client(`/attach/${id}`, { credential: forged }).refused).status).toBe(401);
     for (const credential of [node.makeKey({ tenant: "other" }).key, otherToken]) {
       const client = node.client(`/attach/${id}?takeover=true`, { credential });
-      expect(await client.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      expect(await client.next()).toEqual(
+        status("NOT_FOUND", { message: expect.any(String), reason: expect.any(String) }),
+      );
       await client.closed;
     }
     expect([node.records.get(id as SandboxId)?.state, provider.size]).toEqual(["paused", 1]);
@@ -224,7 +233,7 @@ describe("WS /attach/<id>", () => {
   it("refuses a second client until the first one has left", async () => {
     const { client, id } = await create();
     const second = node.client(`/attach/${id}`);
-    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
+    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String), reason: "sandbox_in_use" }));
     await second.closed;
     expect(await outputOf(client, "echo undisturbed")).toBe("undisturbed\n");
     await client.close();
@@ -249,10 +258,15 @@ describe("WS /attach/<id>", () => {
     await client.send(run("echo before; sleep 0.3; echo after"));
     await client.take(2);
     const keyed = node.client(`/attach/${id}?takeover=true`);
-    expect(await keyed.next()).toEqual(status("IN_USE", { message: expect.stringContaining("token") }));
+    const message = expect.stringContaining("token");
+    expect(await keyed.next()).toEqual(status("IN_USE", { message, reason: "sandbox_in_use" }));
     const holder = node.client(`/attach/${id}?takeover=true`, { credential: token });
-    expect(await holder.until(isStatus("EXECUTION_DONE"))).toEqual([status("RUNNING"), ...executed("after\n")]);
-    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("taken over") });
+    expect(await holder.until(isStatus("EXECUTION_DONE"))).toEqual([
+      status("RUNNING"),
+      ...executed("after\n", { offset: 7 }),
+    ]);
+    const reason = "session_taken_over";
+    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("taken over"), reason });
     expect((await client.closed).code).toBe(1008);
   });
 
@@ -262,7 +276,7 @@ describe("WS /attach/<id>", () => {
     await client.take(2);
     await client.close();
     const next = await attach(id);
-    expect(await next.take(3)).toEqual(executed("two\n"));
+    expect(await next.take(3)).toEqual(executed("two\n", { offset: 4 }));
     expect(await outputOf(next, "echo three")).toBe("three\n");
   });
 
@@ -273,7 +287,7 @@ describe("WS /attach/<id>", () => {
     client.terminate();
     await expect.poll(async () => (await live.processes()).map(({ exitCode }) => exitCode)).toEqual([3]);
     const next = await attach(id);
-    expect(await next.take(3)).toEqual(executed("done\n", 3));
+    expect(await next.take(3)).toEqual(executed("done\n", { exitCode: 3 }));
     await expect.poll(() => live.processes()).toEqual([]);
     await next.close();
     const last = await attach(id);
@@ -285,7 +299,7 @@ describe("WS /attach/<id>", () => {
     await live.startCode({ language: "sh", code: "echo before; sleep 0.2; echo after" }, "session-earlier");
     const client = await attach(resource.id);
     const messages = await client.until(isStatus("EXECUTION_DONE"));
-    expect(messages[0]).toEqual(status("EXECUTION_RUNNING"));
+    expect(messages[0]).toEqual(begun());
     expect(text(messages)).toBe("before\nafter\n");
   });
 
@@ -294,8 +308,13 @@ describe("WS /attach/<id>", () => {
     await client.send(run("sleep 60"));
     await client.next();
     await node.sandboxes.remove(node.owner, id);
+    const reason = "sandbox_destroyed";
     expect(await client.take(2)).toEqual([
-      status("EXECUTION_ERROR", { message: expect.stringContaining("destroyed") }),
+      status("EXECUTION_ERROR", {
+        message: expect.stringContaining("destroyed"),
+        reason,
+        execution: expect.any(String),
+      }),
       status("DELETED", { message: expect.any(String) }),
     ]);
     expect((await client.closed).code).toBe(1000);
@@ -304,7 +323,8 @@ describe("WS /attach/<id>", () => {
   it("reports why the sandbox has crashed", async () => {
     const { client, live } = await create();
     provider.instance(live.id).crash();
-    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended") });
+    const reason = "instance_crashed";
+    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended"), reason });
     expect((await client.closed).code).toBe(1011);
   });
 });
@@ -345,7 +365,8 @@ describe("a session whose sandbox is saved", () => {
     await client.send(run("echo kept > file; sleep 100"));
     await client.until(isStatus("EXECUTION_RUNNING"));
     await node.checkpoints.pause(node.owner, id);
-    const lost = status("EXECUTION_ERROR", { message: expect.stringContaining("lost") });
+    const about = { message: expect.stringContaining("lost"), reason: "process_lost", execution: expect.any(String) };
+    const lost = status("EXECUTION_ERROR", about);
     expect(await client.until(isStatus("MOVED"))).toContainEqual(lost);
     const next = node.client(`/attach/${id}`);
     expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);

@@ -1,13 +1,15 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
-import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
+import type { SessionEvent, SessionStatus } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
 import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
-import { Execution, type ExecutionListener } from "./execution.ts";
-import { errorText, statusUpdate } from "./session-event.ts";
+import { type CodeRequest, Execution, type ExecutionListener } from "./execution.ts";
+import type { Resume } from "./output-cursor.ts";
+import { type OutputPosition, START } from "./output-position.ts";
+import { errorFields, refused, statusUpdate } from "./session-event.ts";
 import type { SessionRegistry, SessionSlot } from "./session-registry.ts";
 
 /** A failed checkpoint leaves the sandbox running. */
@@ -33,8 +35,11 @@ export class Session implements ExecutionListener {
   readonly #leaving = new AbortController();
   readonly #hold: Disposable;
   readonly #saves: Disposable;
+  /** Resolve the sends that are on the way. */
+  readonly #sending = new Set<(isSent: boolean) => void>();
   #begun: Promise<void> = Promise.resolve();
   #delivery: Promise<void> = Promise.resolve();
+  #isDelivering = false;
 
   /** The slot must be free. */
   constructor(context: SessionContext, slot: SessionSlot) {
@@ -50,8 +55,15 @@ export class Session implements ExecutionListener {
     return this.#leaving.signal;
   }
 
+  /** A client that has been replaced may never read what is on the way to it, and its successor must not wait for that. */
   async send(event: SessionEvent): Promise<boolean> {
-    return !this.signal.aborted && (await this.#options.socket.send(event));
+    if (this.signal.aborted) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#sending.add(resolve);
+    this.#options.socket.send(event).then(resolve);
+    const isSent = await promise;
+    this.#sending.delete(resolve);
+    return isSent;
   }
 
   get isLeaving(): boolean {
@@ -59,34 +71,47 @@ export class Session implements ExecutionListener {
   }
 
   /** Announces that the sandbox runs, and delivers an execution that an earlier client started. */
-  begin(fields: Parameters<typeof statusUpdate>[1] = {}): void {
+  begin(fields: Parameters<typeof statusUpdate>[1] = {}, resume?: Resume): void {
     const { slot } = this.#options;
     this.send(statusUpdate("SANDBOX_RUNNING", fields));
-    this.#begun = slot.recovered.then(() => {
-      if (slot.execution !== undefined && !this.signal.aborted) this.#deliver(slot.execution);
+    this.#begun = slot.recovered.then(async () => {
+      const { execution } = slot;
+      const problem = resume && (await this.#objection(execution, resume));
+      if (problem !== undefined) {
+        const about = { ...errorFields(problem), execution: resume?.execution };
+        this.send(statusUpdate("SANDBOX_EXECUTION_NOT_FOUND", about));
+      }
+      if (execution === undefined || this.signal.aborted) return;
+      this.#deliver(execution, problem === undefined ? resume?.position : undefined);
     });
   }
 
-  /** Runs the code in a client's message. */
-  async receive(data: Buffer, isBinary: boolean): Promise<void> {
+  /** Runs a client's code, unless its execution was started before. */
+  async run(request: CodeRequest): Promise<void> {
     const { slot } = this.#options;
     await this.#begun;
     if (this.signal.aborted) return;
-    try {
-      const source = readRequest(data, isBinary);
-      this.#forgetDelivered();
-      if (slot.execution !== undefined) throw busy();
-      slot.execution = Execution.start(slot.live, source);
-      this.#options.audit.note("startProcess", slot.live.id);
-      this.#deliver(slot.execution);
-    } catch (thrown) {
-      this.#refuse(thrown);
+    const known = slot.execution;
+    if (known !== undefined && known.id === request.execution) {
+      if (!this.#isDelivering) this.#deliver(known, START);
+      return;
     }
+    // Only running code is in the way; what an earlier client left comes first.
+    if (known !== undefined && (await known.hasEnded())) await this.#delivery;
+    this.#forgetDelivered();
+    if (slot.execution !== undefined) {
+      this.#refuse(busy(), request.execution);
+      return;
+    }
+    slot.execution = Execution.start(slot.live, request);
+    this.#options.audit.note("startProcess", slot.live.id);
+    this.#deliver(slot.execution);
   }
 
   /** Makes room for another client. */
   detach(): void {
-    this.send({ event: "error", message: "detached: another client has taken over this sandbox" });
+    const message = "detached: another client has taken over this sandbox";
+    this.send({ event: "error", message, reason: "session_taken_over" });
     this.#leave();
     this.#options.socket.close(closeCodes.policy, "taken over");
   }
@@ -102,20 +127,40 @@ export class Session implements ExecutionListener {
     }
     const text = `sandbox ${slot.live.id} has ended: ${message}`;
     if (reason === "destroyed") this.send(statusUpdate("SANDBOX_DELETED", { message: text }));
-    else this.send({ event: "error", message: text });
+    else this.send({ event: "error", message: text, reason: "instance_crashed" });
     socket.close(reason === "destroyed" ? closeCodes.normal : closeCodes.internal, reason);
   }
 
-  #deliver(execution: Execution): void {
+  /** Why an execution cannot be continued where the client wants; undefined if it can. */
+  async #objection(execution: Execution | undefined, resume: Resume): Promise<SandboxError | undefined> {
+    const { id, record } = this.#options.slot.live;
+    const { offset } = resume.position;
+    if (execution?.id !== resume.execution) {
+      return new SandboxError("no_such_execution", {
+        message: `sandbox ${id} does not know execution ${resume.execution}`,
+      });
+    }
+    const isSameHistory = offset === 0 || resume.rollbacks === record.rollbacks;
+    if (isSameHistory && (await execution.reaches(resume.position).catch(() => true))) return undefined;
+    return new SandboxError("rolled_back", {
+      message: `sandbox ${id} was restored to an earlier checkpoint, and the output up to byte ${offset} is lost`,
+      details: { position: offset, rollbacks: record.rollbacks },
+    });
+  }
+
+  #deliver(execution: Execution, from?: OutputPosition): void {
     const { slot, socket } = this.#options;
-    this.#delivery = execution.deliver(this).then(
+    this.#isDelivering = true;
+    this.#delivery = execution.deliver(this, from).then(
       (isDelivered) => {
+        this.#isDelivering = false;
         // The client may still lose its connection before it has read the end.
         if (isDelivered) socket.whenReceived(() => this.#forgetDelivered());
       },
       (thrown) => {
+        this.#isDelivering = false;
         if (slot.execution === execution) slot.execution = undefined;
-        this.#refuse(thrown);
+        this.#refuse(thrown, execution.id);
       },
     );
   }
@@ -129,26 +174,22 @@ export class Session implements ExecutionListener {
     execution.forget().catch(() => {});
   }
 
-  #refuse(thrown: unknown): void {
+  #refuse(thrown: unknown, execution: string | undefined): void {
     const error = SandboxError.from(thrown);
     if (error.reason === "sandbox_stopped") {
       // The code continues when the sandbox is restored, unless its processes are not saved.
-      if (this.#options.slot.live.record.fidelity === "filesystem") this.#reportLost();
+      if (this.#options.slot.live.record.fidelity === "filesystem") this.send(refused(lost(), execution));
       return;
     }
     if (error.code === "internal") this.#options.logger.error({ err: error }, "could not run code of a session");
-    this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: errorText(error) }));
-  }
-
-  #reportLost(): void {
-    const message = "the running code is lost: the sandbox was saved without its processes (run the code again)";
-    this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message }));
+    this.send(refused(error, execution));
   }
 
   #leave(): void {
     const { slot } = this.#options;
     if (this.signal.aborted) return;
     this.#leaving.abort();
+    for (const resolve of this.#sending) resolve(false);
     this.#hold[Symbol.dispose]();
     this.#saves[Symbol.dispose]();
     if (slot.session !== this) return;
@@ -164,21 +205,13 @@ export class Session implements ExecutionListener {
   }
 }
 
-function readRequest(data: Buffer, isBinary: boolean): { readonly language: string; readonly code: string } {
-  let value: unknown;
-  try {
-    value = isBinary ? undefined : JSON.parse(data.toString());
-  } catch {
-    value = undefined;
-  }
-  const parsed = sessionRequestSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new SandboxError("malformed_request", {
-    message: "the request to run code is malformed",
-    hint: 'send {"language": "python", "code": "print(1)"} as text',
-  });
-}
-
 function busy(): SandboxError {
   return new SandboxError("execution_running", { message: "the code was not run: the session already runs code" });
+}
+
+function lost(): SandboxError {
+  return new SandboxError("process_lost", {
+    message: "the running code is lost: the sandbox was saved without its processes",
+    hint: "run the code again",
+  });
 }

@@ -3,6 +3,7 @@ import type { Server as HttpServer, IncomingMessage } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { SandboxError, systemClock } from "@sandpiper/core";
+import { MAX_SESSION_MESSAGE_BYTES } from "@sandpiper/protocol";
 import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
@@ -17,8 +18,7 @@ import { SocketConnection } from "../socket/socket-connection.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
 import { chooseSubprotocol, credentialOf, refuseUpgrade, type SocketRoute, socketRoute } from "./upgrade-request.ts";
 
-/** A session sends all its code in one message, so its limit is larger. */
-const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
+const MAX_MESSAGE_BYTES = { session: MAX_SESSION_MESSAGE_BYTES, socket: 2 * 1024 * 1024 } as const;
 /** How long clients may take to close their connection when the node stops. */
 const CLOSE_MS = 1000;
 

@@ -6,7 +6,7 @@ export class CookieJar {
   readonly #values = new Map<string, string>();
 
   /** Stores the cookies of an answer; a newer cookie replaces one of the same name. */
-  take(answer: Headers): void {
+  take(answer: Pick<Headers, "getSetCookie">): void {
     for (const line of answer.getSetCookie()) {
       const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
       const [, name, value] = /^([^=]+)=(.*)$/.exec(pair) ?? [];

@@ -1,3 +1,5 @@
+import { errorFromBody, type SandboxError } from "@sandpiper/protocol";
+
 /** The part of WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
@@ -20,6 +22,13 @@ export interface WebSocketRequest {
   readonly protocols: string[];
   /** Sent by Node; browsers send their own. */
   readonly cookie: string | undefined;
+  readonly handshake?: HandshakeListener | undefined;
+}
+
+/** Learns what a node or load balancer answers to the handshake. Only the package `ws` shows it. */
+interface HandshakeListener {
+  accepted(answer: Pick<Headers, "getSetCookie">): void;
+  refused(error: SandboxError): void;
 }
 
 interface WebSocketOptions {
@@ -32,11 +41,13 @@ type NodeWebSocketConstructor = new (url: string, options: WebSocketOptions) => 
 /** Node's own WebSocket also takes headers; any other gets the standard call. */
 export function openWebSocket(
   given: WebSocketConstructor | undefined,
-  { url, protocols, cookie }: WebSocketRequest,
+  { url, protocols, cookie, handshake }: WebSocketRequest,
 ): WebSocketLike {
   if (given !== undefined) return new given(url, protocols);
   const headers: Record<string, string> = cookie === undefined ? {} : { cookie };
-  if (globalThis.WebSocket === undefined) return new WsWebSocket(url, { protocols, headers });
+  if (globalThis.WebSocket === undefined || (handshake !== undefined && isNode())) {
+    return new WsWebSocket(url, { protocols, headers }, handshake);
+  }
   if (cookie === undefined || !isNode()) return new globalThis.WebSocket(url, protocols);
   const NodeWebSocket = globalThis.WebSocket as unknown as NodeWebSocketConstructor;
   return new NodeWebSocket(url, { protocols, headers });
@@ -47,15 +58,19 @@ function isNode(): boolean {
   return holder.process?.versions?.node !== undefined;
 }
 
-/** The WebSocket of the package `ws`, for Node.js 20, which has none. Calls wait until the package is loaded. */
+/**
+ * The WebSocket of the package `ws`: for Node.js 20, which has none, and to see the answer to the handshake. Calls wait
+ * until the package is loaded.
+ */
 class WsWebSocket implements WebSocketLike {
   binaryType = "arraybuffer";
   readonly #socket: Promise<WebSocketLike>;
 
-  constructor(url: string, { protocols, headers }: WebSocketOptions) {
+  constructor(url: string, { protocols, headers }: WebSocketOptions, handshake?: HandshakeListener) {
     this.#socket = loadPackage().then(({ WebSocket }) => {
       const socket = new WebSocket(url, protocols, { headers, perMessageDeflate: false });
       socket.binaryType = this.binaryType;
+      if (handshake !== undefined) watchHandshake(socket, handshake);
       return socket;
     });
   }
@@ -73,8 +88,42 @@ class WsWebSocket implements WebSocketLike {
   }
 }
 
+interface WsSocket extends WebSocketLike {
+  on(event: "upgrade", listener: (answer: WsAnswer) => void): void;
+  on(event: "unexpected-response", listener: (request: unknown, answer: WsAnswer) => void): void;
+  terminate(): void;
+}
+
+interface WsAnswer extends AsyncIterable<Uint8Array> {
+  readonly statusCode?: number;
+  readonly headers: { readonly "set-cookie"?: string[] };
+}
+
 interface WsPackage {
-  readonly WebSocket: new (url: string, protocols: string[], options: object) => WebSocketLike;
+  readonly WebSocket: new (url: string, protocols: string[], options: object) => WsSocket;
+}
+
+function watchHandshake(socket: WsSocket, handshake: HandshakeListener): void {
+  const accept = ({ headers }: WsAnswer) => handshake.accepted({ getSetCookie: () => headers["set-cookie"] ?? [] });
+  socket.on("upgrade", accept);
+  socket.on("unexpected-response", async (_request, answer) => {
+    accept(answer);
+    handshake.refused(errorFromBody(await jsonOf(answer), { status: answer.statusCode ?? 0 }));
+    // With this listener, the package leaves the connection to us.
+    socket.terminate();
+  });
+}
+
+/** Undefined for an answer that is cut off or not JSON. */
+async function jsonOf(answer: WsAnswer): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const bytes of answer) text += decoder.decode(bytes, { stream: true });
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Its types would bring those of Node.js with them, which a program for browsers does not have. */

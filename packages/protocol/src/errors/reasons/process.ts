@@ -12,6 +12,7 @@ export const processReasons = {
   no_interpreter: { code: "failed_precondition", meaning: "The sandbox has no interpreter for this language.", hint: "use another language, or an image that has the interpreter" },
   no_stdin: { code: "failed_precondition", meaning: "The process was started without standard input.", hint: "start it with stdin: true" },
   no_such_directory: { code: "not_found", meaning: "The working directory of the command does not exist.", hint: "create the directory, or give another cwd" },
+  no_such_execution: { code: "not_found", meaning: "The session's sandbox does not know the execution: it was never started, has ended and been delivered, or was undone.", hint: "run the code again if that is safe" },
   no_such_process: { code: "not_found", meaning: "The sandbox has no process with this id.", hint: "list the sandbox's processes to see their ids" },
   no_such_program: { code: "not_found", meaning: "The program, or the interpreter that its first line names, does not exist in the sandbox.", hint: "install the program, or use an image that has it" },
   no_terminal: { code: "failed_precondition", meaning: "The process has no terminal.", hint: "start it with a terminal" },
