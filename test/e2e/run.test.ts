@@ -57,12 +57,26 @@ describe("sandpiper run", () => {
       "stdout",
       "stderr",
       "durationMs",
+      "timedOut",
+      "outOfMemory",
+      "truncated",
       "sandboxId",
       "provider",
     ]);
     expect(object).toMatchObject({ exitCode: 4, signal: null, stdout: "grün\n", stderr: "err\n", provider: "gvisor" });
     expect(object.sandboxId).toMatch(/^[0-9a-f-]{36}$/);
     expect(object.durationMs).toBeGreaterThan(0);
+  });
+
+  it("reports a time limit, exhausted memory and truncated output with --json", async () => {
+    const json = async (...argv: string[]) => JSON.parse((await run(["--json", ...argv])).stdout);
+    expect(await json("--", "true")).toMatchObject({ timedOut: false, outOfMemory: false, truncated: false });
+    expect(await json("--timeout", "1s", "--", "sleep", "60")).toMatchObject({ exitCode: 124, timedOut: true });
+    const hog = ["python3", "-c", "x = b'x' * (512 << 20)"];
+    expect(await json("--memory", "64M", "--", ...hog)).toMatchObject({ exitCode: 137, outOfMemory: true });
+    const long = await json("--", "head", "-c", String(65 * 1024 * 1024), "/dev/zero");
+    expect(long).toMatchObject({ exitCode: 0, truncated: true });
+    expect(long.stdout).toHaveLength(64 * 1024 * 1024);
   });
 
   it("prints a JSON object with the error when the command cannot start", async () => {

@@ -126,6 +126,7 @@ export {
   type ExecResultBody,
   execBodySchema,
   execResultSchema,
+  MAX_CODE_BYTES,
   outputQuerySchema,
   type ProcessExitBody,
   type ProcessResource,
@@ -170,7 +171,14 @@ export {
   SandboxError,
   type SandboxErrorOptions,
 } from "./errors/sandbox-error.ts";
-export { type Command, type CommandOptions, commandBody, commandTarget } from "./exec/command.ts";
+export {
+  type Command,
+  type CommandOptions,
+  commandBody,
+  commandTarget,
+  type Program,
+  type SourceCode,
+} from "./exec/command.ts";
 export {
   DEFAULT_MAX_OUTPUT_BYTES,
   type ExecOptions,
@@ -178,6 +186,7 @@ export {
   type ExecOutputOptions,
   type ExecResult,
 } from "./exec/exec-output.ts";
+export { findLanguage, type Language, languages, programsOf } from "./exec/languages.ts";
 export { createSandboxId, isSandboxId, type SandboxId, sandboxIdSchema } from "./sandbox-id.ts";
 export { type DataFrame, type DataSource, decodeDataFrame, encodeDataFrame } from "./socket/data-frame.ts";
 export {

@@ -22,6 +22,7 @@ import type { HttpRequest } from "./http/http-transport.ts";
 import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process } from "./process/process.ts";
+import { type RunCodeOptions, type StartCodeOptions, sourceCode } from "./process/source-code.ts";
 import { type Rollback, RollbackWatch } from "./rollback/rollback-watch.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
 
@@ -82,6 +83,16 @@ export class SandboxHandle implements AsyncDisposable {
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
   exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     return exec(this.#link, command, options);
+  }
+
+  /** Runs source code to its end, in a new interpreter. Files that it writes persist; its variables do not. */
+  async runCode(code: string, { language, ...options }: RunCodeOptions = {}): Promise<ExecResult> {
+    return await exec(this.#link, sourceCode(code, { language }), options);
+  }
+
+  /** Starts source code and resolves with the handle of its process. */
+  async startCode(code: string, { language, ...options }: StartCodeOptions = {}): Promise<Process> {
+    return await startProcess(this.#link, sourceCode(code, { language }), options);
   }
 
   /** Starts a command and resolves with its handle. */

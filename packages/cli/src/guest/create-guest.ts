@@ -1,6 +1,6 @@
 import type { Sandbox } from "@sandpiper/core";
 import { findNode } from "../target/find-node.ts";
-import type { Guest, GuestOptions } from "./guest.ts";
+import { type Guest, type GuestOptions, isSourceCode } from "./guest.ts";
 
 export interface CreateGuestOptions {
   /** Not on a node, even if one runs. */
@@ -33,7 +33,11 @@ export function embeddedGuest(sandbox: Sandbox): Guest {
     diskMib: sandbox.config.diskMib,
     addresses: sandbox.addresses,
     files: sandbox.files,
-    start: (argv, options) => sandbox.start(argv, { ...options, isRead: true }),
+    start: (program, given) => {
+      const options = { ...given, isRead: true };
+      if (!isSourceCode(program)) return sandbox.start(program, options);
+      return sandbox.startCode(program.language, program.code, options);
+    },
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

@@ -8,7 +8,7 @@ import {
   shapeFrom,
   shapeOptions,
 } from "../options/sandbox-options.ts";
-import { idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
+import { defaultLanguageOption, idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
 import { parseDuration } from "../options/values.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { PullView, pullViewOf } from "../output/pull-view.ts";
@@ -23,6 +23,7 @@ export const createVerb: Verb = {
     ...shapeOptions,
     ...commandOptions,
     ...containerOptions,
+    defaultLanguageOption,
     idleTimeoutOption,
     sandboxJsonOption,
     quietOption,
@@ -39,6 +40,7 @@ export const createVerb: Verb = {
       ...ownFrom(arguments_),
       ...splitContainer(containerFrom(arguments_)),
       ...commandFrom(arguments_),
+      language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
     const client = await requireNode();

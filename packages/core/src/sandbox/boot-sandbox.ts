@@ -1,6 +1,7 @@
 import { abortError, createSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
+import type { StripTypes } from "../process/run-code.ts";
 import type { CreateInstanceOptions, DestroyOptions, Instance, Provider } from "../provider.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
@@ -8,6 +9,8 @@ import type { SandboxConfig } from "./sandbox-config.ts";
 export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
   /** The sandbox's id; the default is a new one. */
   readonly id?: SandboxId | undefined;
+  /** Turns TypeScript into JavaScript; without it the sandbox does not run TypeScript. */
+  readonly stripTypes?: StripTypes | undefined;
 }
 
 export interface BootedInstance {

@@ -13,13 +13,14 @@ import {
   ProjectVms,
   QemuProvider,
   stateDirectory,
+  stripTypes,
   VmDockerProvider,
   type VmDriver,
   VzDriver,
   WslDriver,
 } from "@sandpiper/providers";
 
-export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
+export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory, stripTypes } from "@sandpiper/providers";
 
 /** All providers, the default first. */
 export const composedProviders = ["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"] as const;
@@ -126,7 +127,7 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
 /** Manages many sandboxes in this process. Call `reconcile` to deal with the leftovers of earlier programs. */
 export function createManager(options: CreateManagerOptions = {}): SandboxManager {
   const { provider = defaultProvider, home, docker, qemu, vmDocker, ...config } = options;
-  return new SandboxManager(createProvider(provider, { home, docker, qemu, vmDocker }), config);
+  return new SandboxManager(createProvider(provider, { home, docker, qemu, vmDocker }), config, { stripTypes });
 }
 
 /** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */

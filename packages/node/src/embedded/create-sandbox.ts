@@ -5,7 +5,13 @@ import {
   type SandboxConfigOptions,
   SandboxManager,
 } from "@sandpiper/core";
-import { type ComposedProviderName, createProvider, defaultProvider, type ProviderOptions } from "./create-provider.ts";
+import {
+  type ComposedProviderName,
+  createProvider,
+  defaultProvider,
+  type ProviderOptions,
+  stripTypes,
+} from "./create-provider.ts";
 
 export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions, CreateInstanceOptions {
   /** The provider; "gvisor" by default. */
@@ -34,7 +40,7 @@ export async function createSandbox(options: CreateSandboxOptions = {}): Promise
     // The next call tries again: the cause of the failure may be gone by then.
     provider.catch(() => providers.delete(key));
   }
-  return Sandbox.create(await provider, config, { signal, onProgress });
+  return Sandbox.create(await provider, config, { signal, onProgress, stripTypes });
 }
 
 /** Removes the leftovers of dead programs. Ignores failures: the next program tries again, `diagnose` lists them. */

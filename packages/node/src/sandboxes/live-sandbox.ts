@@ -29,7 +29,7 @@ export interface LiveSandboxOptions {
   readonly processStarted: (process: ProcessHandle) => void;
 }
 
-type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "user" | "timeoutMs">;
+type CommandBody = Omit<StartProcessBody, "process" | "stdin" | "pty" | "journalBytes">;
 
 /** The node buffers a response several times over, so the responses of many concurrent commands must fit into memory. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
@@ -108,17 +108,10 @@ export class LiveSandbox {
     options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
   ): Promise<ExecResult> {
     using _ = this.hold("exec");
-    const limits = { ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
-    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...limits });
-  }
-
-  async executeCode(
-    source: { readonly language: string | undefined; readonly code: string },
-    options: Pick<ExecOptions, "signal" | "onStdout" | "onStderr"> = {},
-  ): Promise<ExecResult> {
-    using _ = this.hold("exec");
-    const language = source.language ?? this.record.language ?? undefined;
-    return await this.#options.sandbox.executeCode(language, source.code, { ...options, ...this.#defaults({}) });
+    const all = { ...options, ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
+    const { sandbox } = this.#options;
+    if (body.code !== undefined) return await sandbox.executeCode(this.#languageOf(body), body.code, all);
+    return await sandbox.exec(commandOf(body), all);
   }
 
   /** Starts a process, or attaches to the existing one with the id that the caller chose. */
@@ -131,7 +124,7 @@ export class LiveSandbox {
     const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, ...reading };
     let started: ProcessHandle;
     try {
-      started = await this.#options.sandbox.start(commandOf(body), options);
+      started = await this.#startProgram(body, options);
     } catch (thrown) {
       const error = SandboxError.from(thrown);
       if (id === undefined || error.code !== "already_exists") throw error;
@@ -141,11 +134,10 @@ export class LiveSandbox {
     return started;
   }
 
-  /** Like `start`, for source code. */
+  /** Starts source code as a new process. */
   async startCode(source: { readonly language: string; readonly code: string }, id: string): Promise<ProcessHandle> {
     this.touch("exec");
-    const options = { ...this.#defaults({}), id };
-    const started = await this.#options.sandbox.startCode(source.language, source.code, options);
+    const started = await this.#startProgram(source, { ...this.#defaults({}), id });
     this.#options.processStarted(started);
     return started;
   }
@@ -179,6 +171,16 @@ export class LiveSandbox {
 
   metrics(): Promise<SandboxMetrics> {
     return this.#options.sandbox.metrics();
+  }
+
+  #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {
+    const { sandbox } = this.#options;
+    if (body.code !== undefined) return sandbox.startCode(this.#languageOf(body), body.code, options);
+    return sandbox.start(commandOf(body), options);
+  }
+
+  #languageOf({ language }: CommandBody): string | undefined {
+    return language ?? this.record.language ?? undefined;
   }
 
   #defaults(body: CommandBody) {

@@ -1,5 +1,5 @@
 import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
-import type { CreateSandboxBody } from "@sandpiper/protocol";
+import { type CreateSandboxBody, findLanguage, languages } from "@sandpiper/protocol";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
@@ -34,6 +34,7 @@ export function newSandbox(
   if (provider === undefined) throw unknownProvider(name, [...providers.keys()]);
   if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
   if (body.container !== undefined && !provider.capabilities.supportsContainers) throw noContainers(name);
+  if (body.language !== undefined && findLanguage(body.language) === undefined) throw unknownLanguage(body.language);
   const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
     memoryMib: body.memoryMib ?? defaults.memoryMib,
     vcpuCount: body.vcpuCount ?? defaults.vcpuCount,
@@ -96,6 +97,14 @@ function unknownProvider(name: string, known: readonly string[]): SandboxError {
     message: `this node has no provider ${name}`,
     hint: `use one of ${known.join(", ")}`,
     details: { provider: name, known },
+  });
+}
+
+function unknownLanguage(language: string): SandboxError {
+  return new SandboxError("unknown_language", {
+    message: `${JSON.stringify(language)} is not a language that sandboxes run`,
+    hint: `use one of ${languages.join(", ")}`,
+    details: { language, languages },
   });
 }
 

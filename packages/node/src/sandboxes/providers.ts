@@ -6,6 +6,7 @@ import {
   type SandboxConfigOptions,
   SandboxError,
   SandboxManager,
+  type StripTypes,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceKey } from "./instance-key.ts";
@@ -16,6 +17,7 @@ export interface ProvidersOptions {
   readonly imagesDir?: string | undefined;
   /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
+  readonly stripTypes: StripTypes;
 }
 
 export interface BootOptions extends DestroyOptions {
@@ -33,12 +35,12 @@ export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
   readonly #managers: ReadonlyMap<string, SandboxManager>;
 
-  constructor({ providers, imagesDir, onError }: ProvidersOptions) {
+  constructor({ providers, imagesDir, onError, stripTypes }: ProvidersOptions) {
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
     // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
     this.#managers = new Map(
-      providers.map((provider) => [provider.name, new SandboxManager(provider, config, { onError })]),
+      providers.map((provider) => [provider.name, new SandboxManager(provider, config, { onError, stripTypes })]),
     );
   }
 

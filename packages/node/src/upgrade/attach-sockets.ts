@@ -17,8 +17,8 @@ import { SocketConnection } from "../socket/socket-connection.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
 import { chooseSubprotocol, credentialOf, refuseUpgrade, type SocketRoute, socketRoute } from "./upgrade-request.ts";
 
-/** A session sends all its code in one message, so its limit is larger. */
-const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
+/** Source code arrives in one message. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** How long clients may take to close their connection when the node stops. */
 const CLOSE_MS = 1000;
 
@@ -30,7 +30,7 @@ export interface AttachedSockets {
 /** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
   const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
-  const acceptors = { session: acceptor(MAX_MESSAGE_BYTES.session), socket: acceptor(MAX_MESSAGE_BYTES.socket) };
+  const acceptor = createAcceptor();
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
   const open = new Set<MessageSocket>();
@@ -63,7 +63,6 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     try {
       const { route, principal, credential } = await admit(request, requestId);
       const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
-      const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
@@ -112,12 +111,12 @@ interface Admission {
   readonly credential: string | undefined;
 }
 
-function acceptor(maxPayload: number): WebSocketServer {
+function createAcceptor(): WebSocketServer {
   return new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload,
+    maxPayload: MAX_MESSAGE_BYTES,
     handleProtocols: chooseSubprotocol,
   });
 }
