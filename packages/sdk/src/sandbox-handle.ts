@@ -8,6 +8,7 @@ import {
   type OperationId,
   type ProcessResource,
   SandboxError,
+  type SandboxHealth,
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
@@ -129,6 +130,16 @@ export class SandboxHandle implements AsyncDisposable {
     return openEvents(this.#link.connection, { ...options, sandbox: this.id });
   }
 
+  /** Whether it is ready and its agent answers. Neither restores a sandbox nor counts as use. */
+  async isHealthy({ signal }: CallOptions = {}): Promise<boolean> {
+    try {
+      return (await this.#link.http.json<SandboxHealth>("getSandboxHealth", { path: this.#path, signal })).healthy;
+    } catch (thrown) {
+      if (isGone(thrown)) return false;
+      throw thrown;
+    }
+  }
+
   async metrics({ signal }: CallOptions = {}): Promise<SandboxMetricsBody> {
     return await this.#link.http.json("getSandboxMetrics", { path: this.#path, signal });
   }
@@ -192,7 +203,7 @@ export class SandboxHandle implements AsyncDisposable {
     try {
       await this.#link.http.empty("deleteSandbox", { path: this.#path, signal, isRepeatable: true });
     } catch (thrown) {
-      if (!["not_found", "gone"].includes(SandboxError.from(thrown).code)) throw thrown;
+      if (!isGone(thrown)) throw thrown;
     }
     this.#info = { ...this.#info, state: "destroyed" };
     this.#link.connection.closeIfIdle();
@@ -212,4 +223,8 @@ export class SandboxHandle implements AsyncDisposable {
   get #path() {
     return { id: this.#link.id };
   }
+}
+
+function isGone(thrown: unknown): boolean {
+  return ["not_found", "gone"].includes(SandboxError.from(thrown).code);
 }

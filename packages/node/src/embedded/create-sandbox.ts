@@ -30,12 +30,14 @@ const providers = new Map<string, Promise<Provider>>();
  * A killed program leaves its sandboxes behind; the first `createSandbox` of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-  const { provider: name = defaultProvider, home, docker, qemu, vmDocker, signal, onProgress, ...config } = options;
-  const key = JSON.stringify([name, home, docker, qemu, vmDocker]);
+  const { provider: name = defaultProvider, signal, onProgress, ...rest } = options;
+  const { home, docker, qemu, vmDocker, firecrackerPath, ...config } = rest;
+  const key = JSON.stringify([name, home, docker, qemu, vmDocker, firecrackerPath]);
   let provider = providers.get(key);
   if (provider === undefined) {
     // An idle machine would keep this process from ending.
-    provider = reconciledProvider(name, { home, docker, qemu, vmDocker: { idleMs: 0, ...vmDocker } });
+    const settings = { home, docker, qemu, vmDocker: { idleMs: 0, ...vmDocker }, firecrackerPath };
+    provider = reconciledProvider(name, settings);
     providers.set(key, provider);
     // The next call tries again: the cause of the failure may be gone by then.
     provider.catch(() => providers.delete(key));

@@ -34,6 +34,9 @@ type CommandBody = Omit<StartProcessBody, "process" | "stdin" | "pty" | "journal
 /** The node buffers a response several times over, so the responses of many concurrent commands must fit into memory. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
 
+/** An agent that is slower than this is not healthy. */
+const HEALTH_TIMEOUT_MS = 5_000;
+
 export type SavePhase = "begun" | "done" | "failed";
 
 /** A running sandbox that applies its owner's defaults to commands and reports all activity. */
@@ -167,6 +170,11 @@ export class LiveSandbox {
   get files(): SandboxFiles {
     this.touch("file");
     return this.#options.sandbox.files;
+  }
+
+  /** Whether it is ready and its agent answers; not an activity. */
+  isHealthy(): Promise<boolean> {
+    return this.#options.sandbox.isHealthy({ timeoutMs: HEALTH_TIMEOUT_MS });
   }
 
   metrics(): Promise<SandboxMetrics> {

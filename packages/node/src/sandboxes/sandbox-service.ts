@@ -4,6 +4,7 @@ import {
   type CreateSandboxBody,
   createSandboxId,
   type ListSandboxesQuery,
+  type SandboxHealth,
   type SandboxId,
   type SandboxPage,
   type SandboxResource,
@@ -79,6 +80,13 @@ export class SandboxService {
   get(principal: Principal, id: string): SandboxResource {
     const { access } = this.#options;
     return access.resource(principal, access.find(principal, id, { readOnly: true }));
+  }
+
+  async health(principal: Principal, id: string): Promise<SandboxHealth> {
+    const { access } = this.#options;
+    const live = access.running(principal, id, { readOnly: true });
+    const healthy = (await live?.isHealthy()) ?? false;
+    return { healthy, state: access.find(principal, id, { readOnly: true }).state };
   }
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
