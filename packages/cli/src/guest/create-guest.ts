@@ -1,4 +1,5 @@
 import type { Sandbox } from "@sandpiper/core";
+import { namingOptions } from "../options/container-options.ts";
 import { findNode } from "../target/find-node.ts";
 import { type Guest, type GuestOptions, isSourceCode } from "./guest.ts";
 
@@ -17,10 +18,10 @@ export async function createGuest(
   const node = isEmbedded || options.rootfs !== undefined ? undefined : await findNode();
   if (node !== undefined) {
     const { createNodeGuest } = await import("./node-guest.ts");
-    return createNodeGuest(node, options, signal);
+    return namingOptions(() => createNodeGuest(node, options, signal));
   }
   const { createSandbox } = await import("@sandpiper/node");
-  const sandbox = await createSandbox({ ...options, signal });
+  const sandbox = await namingOptions(() => createSandbox({ ...options, signal }));
   return { ...embeddedGuest(sandbox), [Symbol.asyncDispose]: () => sandbox.destroy() };
 }
 

@@ -1,5 +1,5 @@
 import type { Verb } from "../command/verb.ts";
-import { containerFrom, containerOptions, splitContainer } from "../options/container-options.ts";
+import { containerFrom, containerOptions, namingOptions, splitContainer } from "../options/container-options.ts";
 import {
   commandFrom,
   commandOptions,
@@ -46,7 +46,7 @@ export const createVerb: Verb = {
     const client = await requireNode();
     using progress = new Progress("creating the sandbox", progressOf(arguments_));
     using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
-    const { id, info } = await client.sandboxes.create({ ...body, onProgress: view.add });
+    const { id, info } = await namingOptions(() => client.sandboxes.create({ ...body, onProgress: view.add }));
     view[Symbol.dispose]();
     progress[Symbol.dispose]();
     await showResult(arguments_, { json: info, lines: [id] });

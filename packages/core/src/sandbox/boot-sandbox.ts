@@ -60,9 +60,11 @@ function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
 
 function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
   if (container === undefined || capabilities.supportsContainers) return;
+  const fields = Object.keys(container);
+  const named = fields.map((field) => `container.${field}`).join(", ") || "container";
   throw new SandboxError("no_containers", {
-    message: `${Object.keys(container).join(", ") || "container"} is not supported: provider ${name} does not run containers`,
-    details: { provider: name },
+    message: `cannot use ${named}: provider ${name} does not run containers`,
+    details: { provider: name, fields },
   });
 }
 

@@ -130,7 +130,10 @@ export class Providers {
 }
 
 function unknownProvider(name: string): SandboxError {
-  return new SandboxError("provider_not_configured", { message: `this node has no provider ${name}` });
+  return new SandboxError("provider_not_configured", {
+    message: `provider ${name} is not enabled on this node`,
+    hint: `add ${name} to the node's setting providers (SANDPIPER_PROVIDERS)`,
+  });
 }
 
 /**
