@@ -46,6 +46,19 @@ describe("a sandbox of the node", () => {
     });
   });
 
+  it("is refused with the option or the provider that the node does not support, and the setting that enables it", async () => {
+    expect(await run(["create", "--publish", "80"])).toMatchObject({
+      stderr: expect.stringContaining("sandpiper: cannot use --publish: provider gvisor does not run containers\n"),
+      exitCode: 2,
+    });
+    const refused = await run(["create", "--provider", "docker"]);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toBe(
+      "sandpiper: provider docker is not enabled on this node\n" +
+        "  enable it with the node's setting providers (SANDPIPER_PROVIDERS=docker), or use one of gvisor\n",
+    );
+  });
+
   it("runs commands with input, variables, exit codes and timeouts", async () => {
     const id = await create("--env", "KEPT=always");
     const script = 'echo "$KEPT $GIVEN $(pwd)"; cat; echo err >&2; exit 3';

@@ -57,12 +57,30 @@ describe("sandpiper run", () => {
       "stdout",
       "stderr",
       "durationMs",
+      "timedOut",
+      "outOfMemory",
+      "truncated",
       "sandboxId",
       "provider",
     ]);
     expect(object).toMatchObject({ exitCode: 4, signal: null, stdout: "grün\n", stderr: "err\n", provider: "gvisor" });
     expect(object.sandboxId).toMatch(/^[0-9a-f-]{36}$/);
     expect(object.durationMs).toBeGreaterThan(0);
+  });
+
+  const json = async (...argv: string[]) => JSON.parse((await run(["--json", ...argv])).stdout);
+
+  it("reports a time limit and exhausted memory with --json", async () => {
+    expect(await json("--", "true")).toMatchObject({ timedOut: false, outOfMemory: false, truncated: false });
+    expect(await json("--timeout", "1s", "--", "sleep", "60")).toMatchObject({ exitCode: 124, timedOut: true });
+    const hog = ["python3", "-c", "x = b'x' * (512 << 20)"];
+    expect(await json("--memory", "64M", "--", ...hog)).toMatchObject({ exitCode: 137, outOfMemory: true });
+  });
+
+  it("truncates more than 64 MiB of output with --json, and reports it", async () => {
+    const long = await json("--", "sh", "-c", `yes | tr -d '\\n' | head -c ${65 * 1024 * 1024}`);
+    expect(long).toMatchObject({ exitCode: 0, truncated: true });
+    expect(long.stdout).toHaveLength(64 * 1024 * 1024);
   });
 
   it("prints a JSON object with the error when the command cannot start", async () => {
@@ -75,6 +93,12 @@ describe("sandpiper run", () => {
     const { stdout, stderr, exitCode } = await run(["--timeout", "0.3", "--", "sh", "-c", "echo begun; sleep 60"]);
     expect([stdout, exitCode]).toEqual(["begun\n", 124]);
     expect(stderr).toBe("sandpiper: killed the command after its --timeout of 0.3 s\n");
+  });
+
+  it("names the options that only containers support as they were typed", async () => {
+    const { stderr, exitCode } = await run(["--image", "node:24", "--publish", "80", "--", "true"]);
+    expect(stderr).toContain("sandpiper: cannot use --publish, --image: provider gvisor does not run containers\n");
+    expect(exitCode).toBe(2);
   });
 
   it("prints no notices with --quiet", async () => {

@@ -46,6 +46,20 @@ describe("a sandbox, through the SDK", () => {
     expect(large.stdout.trim()).toBe("3000000");
   });
 
+  it("is healthy while it is ready, also when it is busy, and a check does not resume it", async () => {
+    await using sandbox = await node.client.sandboxes.create();
+    expect(await sandbox.isHealthy()).toBe(true);
+    await using _ = await sandbox.start("sleep 1000");
+    expect(await sandbox.isHealthy()).toBe(true);
+    await sandbox.pause();
+    expect(await sandbox.isHealthy()).toBe(false);
+    expect((await sandbox.refresh()).state).toBe("paused");
+    await sandbox.resume();
+    expect(await sandbox.isHealthy()).toBe(true);
+    await sandbox.destroy();
+    expect(await sandbox.isHealthy()).toBe(false);
+  });
+
   it("kills a command whose caller aborts", async () => {
     await using sandbox = await node.client.sandboxes.create();
     const abort = new AbortController();

@@ -65,6 +65,7 @@ export { exec } from "./process/exec.ts";
 export type { ProcessExit } from "./process/process-exit.ts";
 export type { AttachOptions, ProcessHandle, StartOptions } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
+export type { StripTypes } from "./process/run-code.ts";
 export type {
   CheckpointOptions,
   CheckpointRequirements,

@@ -1,10 +1,9 @@
 export type { Check } from "./diagnose/check.ts";
 export { type DiagnoseOptions, type Diagnosis, diagnose } from "./diagnose/diagnose.ts";
+export { type CreateManagerOptions, createManager } from "./embedded/create-manager.ts";
 export {
   type ComposedProviderName,
-  type CreateManagerOptions,
   composedProviders,
-  createManager,
   createProvider,
   type DockerSettings,
   defaultProvider,

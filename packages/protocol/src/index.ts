@@ -128,6 +128,7 @@ export {
   type ExecResultBody,
   execBodySchema,
   execResultSchema,
+  MAX_CODE_BYTES,
   outputQuerySchema,
   type ProcessExitBody,
   type ProcessResource,
@@ -152,8 +153,10 @@ export {
   createSandboxBodySchema,
   type ListSandboxesQuery,
   listSandboxesQuerySchema,
+  type SandboxHealth,
   type SandboxPage,
   type SandboxResource,
+  sandboxHealthSchema,
   sandboxListSchema,
   sandboxPageSchema,
   sandboxResourceSchema,
@@ -173,7 +176,14 @@ export {
   SandboxError,
   type SandboxErrorOptions,
 } from "./errors/sandbox-error.ts";
-export { type Command, type CommandOptions, commandBody, commandTarget } from "./exec/command.ts";
+export {
+  type Command,
+  type CommandOptions,
+  commandBody,
+  commandTarget,
+  type Program,
+  type SourceCode,
+} from "./exec/command.ts";
 export {
   DEFAULT_MAX_OUTPUT_BYTES,
   type ExecOptions,
@@ -181,6 +191,7 @@ export {
   type ExecOutputOptions,
   type ExecResult,
 } from "./exec/exec-output.ts";
+export { findLanguage, type Language, languages, programsOf } from "./exec/languages.ts";
 export { createSandboxId, isSandboxId, type SandboxId, sandboxIdSchema } from "./sandbox-id.ts";
 export { type DataFrame, type DataSource, decodeDataFrame, encodeDataFrame } from "./socket/data-frame.ts";
 export {
@@ -194,7 +205,7 @@ export {
 export {
   executionOfProcess,
   executionProcess,
-  MAX_SESSION_MESSAGE_BYTES,
+  MAX_SOCKET_MESSAGE_BYTES,
   resumeQuerySchema,
   type SessionEvent,
   type SessionStatus,

@@ -7,6 +7,7 @@ export { findRunsc } from "./host/find-runsc.ts";
 export { Guard, type GuardOptions } from "./host/guard.ts";
 export { instanceCgroup } from "./host/instance-cgroup.ts";
 export { stateDirectory } from "./host/state-directory.ts";
+export { stripTypes } from "./host/strip-types.ts";
 export { LOCAL_WARNING, LocalProvider } from "./local/provider.ts";
 export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";

@@ -10,6 +10,7 @@ it("exports these values and no others", () => {
     "SandboxError",
     "Session",
     "decodeText",
+    "languages",
   ]);
   expect(Object.keys(testing).sort()).toEqual(["createMemoryServer"]);
 });

@@ -22,11 +22,13 @@ export {
   type ForkBody,
   type Health,
   type KeyResource,
+  languages,
   type NodeResource,
   type OutputChunk,
   type OutputSource,
   type PoolResource,
   type ProcessResource,
+  type Program,
   type PullProgressBody,
   SandboxError,
   type SandboxId,
@@ -34,6 +36,7 @@ export {
   type SandboxResource,
   type SessionStatus,
   type SetPoolBody,
+  type SourceCode,
   type TerminalSize,
   type UpdateSandboxBody,
   type VolumeResource,
@@ -54,6 +57,7 @@ export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";
 export type { Process, ProcessExit } from "./process/process.ts";
+export type { RunCodeOptions, StartCodeOptions } from "./process/source-code.ts";
 export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
 export type { CheckpointOptions, DestroyOptions, ForkOptions } from "./sandbox-handle.ts";

@@ -9,6 +9,7 @@ import {
   type OperationId,
   type ProcessResource,
   SandboxError,
+  type SandboxHealth,
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
@@ -23,6 +24,7 @@ import type { HttpRequest } from "./http/http-transport.ts";
 import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process } from "./process/process.ts";
+import { type RunCodeOptions, type StartCodeOptions, sourceCode } from "./process/source-code.ts";
 import { type Rollback, RollbackWatch } from "./rollback/rollback-watch.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
 
@@ -90,6 +92,16 @@ export class SandboxHandle implements AsyncDisposable {
     return exec(this.#link, command, options);
   }
 
+  /** Runs source code to its end, in a new interpreter. Files that it writes persist; its variables do not. */
+  async runCode(code: string, { language, ...options }: RunCodeOptions = {}): Promise<ExecResult> {
+    return await exec(this.#link, sourceCode(code, { language }), options);
+  }
+
+  /** Starts source code and resolves with the handle of its process. */
+  async startCode(code: string, { language, ...options }: StartCodeOptions = {}): Promise<Process> {
+    return await startProcess(this.#link, sourceCode(code, { language }), options);
+  }
+
   /** Starts a command and resolves with its handle. */
   start(command: Command, options: StartOptions = {}): Promise<Process> {
     return startProcess(this.#link, command, options);
@@ -122,6 +134,16 @@ export class SandboxHandle implements AsyncDisposable {
   /** Past and new events of this sandbox. */
   events(options: EventsOptions = {}): EventStream {
     return openEvents(this.#link.connection, { ...options, sandbox: this.id });
+  }
+
+  /** Whether it is ready and its agent answers. Neither restores a sandbox nor counts as use. */
+  async isHealthy({ signal }: CallOptions = {}): Promise<boolean> {
+    try {
+      return (await this.#link.http.json<SandboxHealth>("getSandboxHealth", { path: this.#path, signal })).healthy;
+    } catch (thrown) {
+      if (isGone(thrown)) return false;
+      throw thrown;
+    }
   }
 
   async metrics({ signal }: CallOptions = {}): Promise<SandboxMetricsBody> {
@@ -188,7 +210,7 @@ export class SandboxHandle implements AsyncDisposable {
     try {
       await this.#link.http.empty("deleteSandbox", { path: this.#path, query, signal, isRepeatable: true });
     } catch (thrown) {
-      if (!["not_found", "gone"].includes(SandboxError.from(thrown).code)) throw thrown;
+      if (!isGone(thrown)) throw thrown;
     }
     this.#info = { ...this.#info, state: "destroyed" };
     this.#link.connection.closeIfIdle();
@@ -208,4 +230,8 @@ export class SandboxHandle implements AsyncDisposable {
   get #path() {
     return { id: this.#link.id };
   }
+}
+
+function isGone(thrown: unknown): boolean {
+  return ["not_found", "gone"].includes(SandboxError.from(thrown).code);
 }

@@ -1,6 +1,7 @@
 import type { Sandbox } from "@sandpiper/core";
+import { namingOptions } from "../options/container-options.ts";
 import { findNode } from "../target/find-node.ts";
-import type { Guest, GuestOptions } from "./guest.ts";
+import { type Guest, type GuestOptions, isSourceCode } from "./guest.ts";
 
 export interface CreateGuestOptions {
   /** Not on a node, even if one runs. */
@@ -17,10 +18,10 @@ export async function createGuest(
   const node = isEmbedded || options.rootfs !== undefined ? undefined : await findNode();
   if (node !== undefined) {
     const { createNodeGuest } = await import("./node-guest.ts");
-    return createNodeGuest(node, options, signal);
+    return namingOptions(() => createNodeGuest(node, options, signal));
   }
   const { createSandbox } = await import("@sandpiper/node");
-  const sandbox = await createSandbox({ ...options, signal });
+  const sandbox = await namingOptions(() => createSandbox({ ...options, signal }));
   return { ...embeddedGuest(sandbox), [Symbol.asyncDispose]: () => sandbox.destroy() };
 }
 
@@ -33,7 +34,11 @@ export function embeddedGuest(sandbox: Sandbox): Guest {
     diskMib: sandbox.config.diskMib,
     addresses: sandbox.addresses,
     files: sandbox.files,
-    start: (argv, options) => sandbox.start(argv, { ...options, isRead: true }),
+    start: (program, given) => {
+      const options = { ...given, isRead: true };
+      if (!isSourceCode(program)) return sandbox.start(program, options);
+      return sandbox.startCode(program.language, program.code, options);
+    },
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

@@ -1,5 +1,6 @@
 import type { ExecResult, FileEntry, OwnershipOptions, ProcessHandle, StartOptions } from "@sandpiper/core";
 import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { Program, SourceCode } from "@sandpiper/protocol";
 import type { LayerProgress } from "../output/pull-view.ts";
 
 /** What verbs need of a sandbox, in this process or on a node. */
@@ -13,9 +14,14 @@ export interface Guest {
   readonly addresses: Readonly<Record<string, string>>;
   readonly files: GuestFiles;
   /** The caller must read its output: a command waits for its reader and loses nothing. */
-  start(argv: readonly string[], options: GuestStartOptions): Promise<GuestProcess>;
+  start(program: Program, options: GuestStartOptions): Promise<GuestProcess>;
   /** Runs a command with little output to its end. */
   exec(argv: readonly string[], options: Pick<StartOptions, "user">): Promise<Pick<ExecResult, "exitCode" | "stderr">>;
+}
+
+/** Here and not in the protocol, which takes long to load. */
+export function isSourceCode(program: Program): program is SourceCode {
+  return typeof program === "object" && "code" in program;
 }
 
 export type GuestStartOptions = Pick<
@@ -25,7 +31,7 @@ export type GuestStartOptions = Pick<
 
 /** Disposing it kills the process and removes its record. */
 export type GuestProcess = AsyncDisposable &
-  Pick<ProcessHandle, "id" | "output" | "wait" | "write" | "closeStdin" | "resize" | "detach">;
+  Pick<ProcessHandle, "id" | "pid" | "output" | "wait" | "write" | "closeStdin" | "resize" | "detach">;
 
 type GuestEntry = Pick<FileEntry, "path" | "kind" | "mode">;
 

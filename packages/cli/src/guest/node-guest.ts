@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/protocol/error";
 import type { Client, Sandbox } from "@sandpiper/sdk";
 import { splitContainer } from "../options/container-options.ts";
-import type { Guest, GuestOptions } from "./guest.ts";
+import { type Guest, type GuestOptions, isSourceCode } from "./guest.ts";
 
 /** A killed program cannot destroy its sandbox; the node does, a minute after the connection is gone. */
 const ABANDONED_AFTER_MS = 60_000;
@@ -27,7 +27,10 @@ export function nodeGuest(sandbox: Sandbox): Guest {
       },
       write: (path, content, options) => files.write(path, content, options),
     },
-    start: (argv, options) => sandbox.start(argv, options),
+    start: (program, options) =>
+      isSourceCode(program)
+        ? sandbox.startCode(program.code, { ...options, language: program.language })
+        : sandbox.start(program, options),
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

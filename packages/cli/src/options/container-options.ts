@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { invalidValue } from "../command/usage-error.ts";
@@ -68,6 +69,38 @@ export const containerOptions: readonly Option[] = [
 ];
 
 type Container = NonNullable<CreateSandboxOptions["container"]>;
+
+/** The option that sets each field of a container. */
+const optionOf: Readonly<Partial<Record<string, string>>> = {
+  image: "image",
+  imagePullPolicy: "pull",
+  network: "network",
+  ports: "publish",
+  binds: "mount",
+  workspace: "workspace",
+  caches: "cache",
+  project: "project",
+  isRootReadOnly: "read-only",
+} satisfies Partial<Record<keyof Container, string>>;
+
+/** In an error about options that only containers support, names the options of the command line. */
+export async function namingOptions<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!SandboxError.is(thrown, "no_containers")) throw thrown;
+    const { details } = thrown;
+    const fields = (details["fields"] as readonly string[] | undefined) ?? [];
+    if (fields.length === 0) throw thrown;
+    const names = fields.map((field) => `--${optionOf[field] ?? field}`).join(", ");
+    throw new SandboxError("no_containers", {
+      message: `cannot use ${names}: provider ${details["provider"]} does not run containers`,
+      hint: "leave it out, or use a provider of containers, such as --provider docker",
+      details: { provider: String(details["provider"]), fields },
+      cause: thrown,
+    });
+  }
+}
 
 /** Undefined when no option is about a container. */
 export function containerFrom(arguments_: Arguments): Container | undefined {

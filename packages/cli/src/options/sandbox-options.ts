@@ -4,7 +4,7 @@ import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
 import { embeddedOption, quietOption } from "./shared-options.ts";
-import { parseDuration, parseEnv, parseLabels, parseNumber } from "./values.ts";
+import { parseDuration, parseEnv, parseLabels, parseNumber, parseSizeMib } from "./values.ts";
 
 /** The provider and the limits: every verb that creates a sandbox, or sets a warm pool, takes these. */
 export const shapeOptions: readonly Option[] = [
@@ -15,9 +15,9 @@ export const shapeOptions: readonly Option[] = [
     default: "gvisor",
     summary: "what runs the sandbox",
   },
-  { name: "memory", value: "MIB", default: "256", summary: "memory limit in MiB" },
+  { name: "memory", value: "SIZE", default: "256", summary: "memory limit, such as 512 (MiB), 512M or 2G" },
   { name: "cpus", value: "N", default: "2", summary: "CPU limit, with up to two decimals" },
-  { name: "disk", value: "MIB", default: "1024", summary: "limit for written files in MiB" },
+  { name: "disk", value: "SIZE", default: "1024", summary: "limit for written files, such as 4G" },
   { name: "processes", value: "N", default: "256", summary: "limit for processes and threads" },
 ];
 
@@ -95,9 +95,9 @@ export function ownFrom(arguments_: Arguments) {
 export function shapeFrom(arguments_: Arguments) {
   return {
     provider: arguments_.get("provider") as CreateSandboxOptions["provider"],
-    memoryMib: parseNumber(arguments_, "memory"),
+    memoryMib: parseSizeMib(arguments_, "memory"),
     vcpuCount: parseNumber(arguments_, "cpus", { decimals: 2, example: 0.5 }),
-    diskMib: parseNumber(arguments_, "disk"),
+    diskMib: parseSizeMib(arguments_, "disk"),
     maxProcesses: parseNumber(arguments_, "processes"),
   };
 }

@@ -12,8 +12,27 @@ export const sandboxJsonOption: Option = { name: "json", summary: "print the san
 
 export const timeoutOption: Option = {
   name: "timeout",
-  value: "SECONDS",
-  summary: "kill the command after SECONDS",
+  value: "DURATION",
+  summary: "kill the command after DURATION, such as 30 (seconds), 1s or 5m",
+};
+
+/** A copy of the protocol's table, which would take long to load. */
+const languages = ["python", "javascript", "typescript", "bash", "sh"];
+
+/** For verbs that run a command. */
+export const languageOption: Option = {
+  name: "language",
+  value: "NAME",
+  choices: languages,
+  summary: "run source code instead of a command: a file of this machine, or - for standard input, in language NAME",
+};
+
+/** For verbs that create a sandbox that stays. */
+export const defaultLanguageOption: Option = {
+  name: "language",
+  value: "NAME",
+  choices: languages,
+  summary: "default language of source code that runs in the sandbox",
 };
 
 export const idleTimeoutOption: Option = {

@@ -1,6 +1,8 @@
+import { languages } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { Arguments } from "../command/arguments.ts";
-import { parseDuration, parseEnv, parseLabelFilters, parseLabels, parseNumber } from "./values.ts";
+import { defaultLanguageOption, languageOption } from "./shared-options.ts";
+import { parseDuration, parseEnv, parseLabelFilters, parseLabels, parseNumber, parseSizeMib } from "./values.ts";
 
 const given = (name: string, ...texts: string[]) => new Arguments([], new Map([[name, texts]]));
 const nothing = new Arguments([], new Map());
@@ -43,6 +45,36 @@ describe("a duration option", () => {
 
   it("is undefined when it is not given", () => {
     expect(parseDuration(nothing, "ttl")).toBeUndefined();
+  });
+});
+
+describe("a size option", () => {
+  it.each([
+    ["512", 512],
+    ["512M", 512],
+    ["512m", 512],
+    ["512MiB", 512],
+    ["2G", 2048],
+    ["1.5g", 1536],
+    ["1TiB", 1_048_576],
+  ])("reads %s as %i MiB", (text, sizeMib) => {
+    expect(parseSizeMib(given("memory", text), "memory")).toBe(sizeMib);
+  });
+
+  it.each(["", "0", "0M", "512MB", "1K", "1.5", "0.0001G", "G", "-1G", "1 G"])("refuses %j", (text) => {
+    const message = `invalid value "${text}" for --memory: expected a size of whole MiB`;
+    expect(() => parseSizeMib(given("memory", text), "memory")).toThrow(message);
+  });
+
+  it("is undefined when it is not given", () => {
+    expect(parseSizeMib(nothing, "memory")).toBeUndefined();
+  });
+});
+
+describe("--language", () => {
+  it("takes the languages of the protocol", () => {
+    expect(languageOption.choices).toEqual(languages);
+    expect(defaultLanguageOption.choices).toEqual(languages);
   });
 });
 

@@ -32,10 +32,20 @@ export function parseDuration(arguments_: Arguments, name: string): number | und
   });
 }
 
-/** `--timeout SECONDS` in milliseconds. */
-export function parseTimeoutMs(arguments_: Arguments): number | undefined {
-  const seconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
-  return seconds === undefined ? undefined : Math.round(seconds * 1000);
+const unitsMib: Readonly<Record<string, number>> = { M: 1, G: 1024, T: 1024 * 1024 };
+
+/** A size such as 512 (MiB), 512M, 1.5G or 2GiB in whole MiB; undefined when it was not given. */
+export function parseSizeMib(arguments_: Arguments, name: string): number | undefined {
+  const text = arguments_.get(name);
+  if (text === undefined) return undefined;
+  const [, amount, unit = "M"] = /^(\d{1,9}(?:\.\d{1,3})?)(?:([MGT])(?:iB)?)?$/i.exec(text) ?? [];
+  const sizeMib = Number(amount) * (unitsMib[unit.toUpperCase()] as number);
+  if (sizeMib > 0 && Number.isInteger(sizeMib)) return sizeMib;
+  throw invalidValue(name, {
+    value: text,
+    expected: "a size of whole MiB",
+    hint: `for example --${name} 512 (MiB), --${name} 512M or --${name} 2G`,
+  });
 }
 
 /** `--env NAME=VALUE` sets a variable, `--env NAME` copies the caller's. */

@@ -1,26 +1,28 @@
-import { ByteCollector, SandboxError } from "@sandpiper/protocol";
+import { ByteCollector } from "@sandpiper/protocol";
 
 /** The most that one JSON object should hold. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
-/** Collects a command's output until it ends. */
+/** Collects a command's output until it ends, and drops what one object cannot hold. */
 export class OutputCollector {
   readonly #collected = { stdout: new ByteCollector(), stderr: new ByteCollector() };
+  #room = MAX_OUTPUT_BYTES;
+  #isTruncated = false;
+
+  /** Whether output is missing. */
+  get isTruncated(): boolean {
+    return this.#isTruncated;
+  }
 
   readonly add = (source: "stdout" | "stderr", bytes: Uint8Array): void => {
-    const { stdout, stderr } = this.#collected;
-    if (stdout.byteLength + stderr.byteLength + bytes.length > MAX_OUTPUT_BYTES) throw outputTooLong();
+    if (bytes.length > this.#room) this.#isTruncated = true;
     // A copy, because the memory of a chunk is reused.
-    this.#collected[source].add(new Uint8Array(bytes));
+    const kept = new Uint8Array(bytes.subarray(0, this.#room));
+    this.#room -= kept.length;
+    this.#collected[source].add(kept);
   };
 
   text(source: "stdout" | "stderr"): string {
     return this.#collected[source].text();
   }
-}
-
-function outputTooLong(): SandboxError {
-  return new SandboxError("output_too_long", {
-    message: `the command wrote more than ${MAX_OUTPUT_BYTES / 1024 / 1024} MiB, the limit of --json`,
-  });
 }

@@ -19,7 +19,7 @@ function sandboxWith({ chunks = [], exit = Promise.resolve(ended), failure }: Fa
   const written: string[] = [];
   const process_ = {
     async *output() {
-      for (const text of chunks) yield { source: "stdout", bytes: Buffer.from(text) };
+      for (const text of chunks) yield { source: "stdout", bytes: Buffer.from(text), dropped: 0 };
       if (failure !== undefined) await failure;
     },
     wait: () => exit,
@@ -33,7 +33,7 @@ function sandboxWith({ chunks = [], exit = Promise.resolve(ended), failure }: Fa
 function run(sandbox: Guest, options: { stdin?: Readable; timeoutMs?: number; clock?: Clock } = {}) {
   const shown: string[] = [];
   const outcome = runCommand(sandbox, {
-    argv: ["command"],
+    program: ["command"],
     env: {},
     timeoutMs: options.timeoutMs,
     stdin: options.stdin,
@@ -47,7 +47,14 @@ describe("a command", () => {
   it("gets the input and shows the output", async () => {
     const { sandbox, written } = sandboxWith({ chunks: ["a", "b"] });
     const { shown, outcome } = run(sandbox, { stdin: Readable.from([Buffer.from("in")]) });
-    expect(await outcome).toEqual({ exitCode: 0, signal: null, durationMs: 5, endedBy: "itself" });
+    expect(await outcome).toEqual({
+      exitCode: 0,
+      signal: null,
+      durationMs: 5,
+      timedOut: false,
+      outOfMemory: false,
+      hasLostOutput: false,
+    });
     expect(shown).toEqual(["a", "b"]);
     await new Promise((resolve) => setImmediate(resolve));
     expect(written).toEqual(["in", "<end>"]);
@@ -57,14 +64,14 @@ describe("a command", () => {
     const { sandbox } = sandboxWith({
       exit: Promise.resolve({ ...ended, exitCode: 137, signal: "SIGKILL", timedOut: true }),
     });
-    expect(await run(sandbox).outcome).toMatchObject({ exitCode: 124, signal: "SIGKILL", endedBy: "timeout" });
+    expect(await run(sandbox).outcome).toMatchObject({ exitCode: 124, signal: "SIGKILL", timedOut: true });
   });
 
   it("that exhausts the sandbox's memory ends like a killed one, and its output is kept", async () => {
     const outOfMemory = new SandboxError("out_of_memory", { message: "too much" });
     const failure = Promise.reject(outOfMemory);
     const { shown, outcome } = run(sandboxWith({ chunks: ["before"], exit: failure, failure }).sandbox);
-    expect(await outcome).toMatchObject({ exitCode: 137, signal: "SIGKILL", endedBy: "out_of_memory" });
+    expect(await outcome).toMatchObject({ exitCode: 137, signal: "SIGKILL", outOfMemory: true });
     expect(shown).toEqual(["before"]);
   });
 

@@ -7,25 +7,24 @@ import { download } from "../transfer/download.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
 import { runCommand } from "./run-command.ts";
 import type { EndedRun, RunOptions } from "./run-visibly.ts";
-import { stdinOfJob } from "./stdin.ts";
 import { withExistingGuest, withNewGuest } from "./with-guest.ts";
 
 /** Creates a sandbox, uploads, runs the command, downloads. Undefined when the user interrupted it. */
 export async function runInNewSandbox(
   arguments_: Arguments,
-  { timeoutMs, interruption, onOutput }: RunOptions,
+  { job, timeoutMs, interruption, onOutput }: RunOptions,
 ): Promise<EndedRun | undefined> {
   const env = parseEnv(arguments_);
   const options = createOptionsFrom(arguments_);
   const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, options));
 
   return withNewGuest(arguments_, interruption, async (guest) => {
-    const outcome = await runCommand(guest, { argv: arguments_.words, env, timeoutMs, stdin: stdinOfJob(), onOutput });
+    const outcome = await runCommand(guest, { ...job, env, timeoutMs, onOutput });
     // Out of memory may have ended the whole sandbox, files included.
-    const isGone = outcome.endedBy === "out_of_memory";
+    const { outOfMemory } = outcome;
     using progress = new Progress("downloading", progressOf(arguments_));
     const notice = noticeOf(arguments_);
-    for (const transfer of isGone ? [] : downloads) await download(guest, transfer, { notice, progress });
+    for (const transfer of outOfMemory ? [] : downloads) await download(guest, transfer, { notice, progress });
     return { outcome, guest };
   });
 }
@@ -33,11 +32,10 @@ export async function runInNewSandbox(
 /** Runs the command in a sandbox of the node, which stays. */
 export async function runInExistingSandbox(
   arguments_: Arguments,
-  { timeoutMs, interruption, onOutput }: RunOptions,
+  { job, timeoutMs, interruption, onOutput }: RunOptions,
 ): Promise<EndedRun | undefined> {
-  const { operands, words: argv } = arguments_;
-  const command = { ...commandFrom(arguments_), argv, timeoutMs, onOutput };
-  return withExistingGuest(operands[0] as string, interruption, async (guest) => {
-    return { outcome: await runCommand(guest, { ...command, stdin: stdinOfJob() }), guest };
+  const command = { ...commandFrom(arguments_), ...job, timeoutMs, onOutput };
+  return withExistingGuest(arguments_.operands[0] as string, interruption, async (guest) => {
+    return { outcome: await runCommand(guest, command), guest };
   });
 }

@@ -3,9 +3,10 @@ import type { Arguments } from "../command/arguments.ts";
 import { exitCodeOfError } from "../command/exit-code.ts";
 import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { parseTimeoutMs } from "../options/values.ts";
+import { parseDuration } from "../options/values.ts";
 import { OutputCollector } from "../output/output-collector.ts";
 import { noticeOf, type OutputHandler, passThrough, printJson } from "../output/print.ts";
+import { type Job, readJob } from "./read-job.ts";
 import type { RunOutcome } from "./run-command.ts";
 
 /** A run in a sandbox, which may be gone by now. */
@@ -15,6 +16,7 @@ export interface EndedRun {
 }
 
 export interface RunOptions {
+  readonly job: Job;
   readonly timeoutMs: number | undefined;
   readonly interruption: Interruption;
   readonly onOutput: OutputHandler;
@@ -25,13 +27,15 @@ export type Run = (arguments_: Arguments, options: RunOptions) => Promise<EndedR
 
 /** Runs the command and shows its output, live or as JSON. Returns the program's exit code. */
 export async function runVisibly(arguments_: Arguments, run: Run): Promise<number> {
+  const timeoutMs = parseDuration(arguments_, "timeout");
+  // Until the sandbox is created, Ctrl-C ends the program at once.
+  const job = await readJob(arguments_);
   using interruption = new Interruption();
-  const timeoutMs = parseTimeoutMs(arguments_);
   const collector = arguments_.has("json") ? new OutputCollector() : undefined;
   const onOutput = collector === undefined ? passThrough(interruption) : collector.add;
   let ended: EndedRun | undefined;
   try {
-    ended = await run(arguments_, { timeoutMs, interruption, onOutput });
+    ended = await run(arguments_, { job, timeoutMs, interruption, onOutput });
   } catch (error) {
     if (collector === undefined) throw error;
     return printErrorJson(error);
@@ -44,9 +48,20 @@ export async function runVisibly(arguments_: Arguments, run: Run): Promise<numbe
 
 /** One object with everything about a run; its keys and their order are an interface. */
 function runObject({ outcome, guest }: EndedRun, output: OutputCollector) {
-  const { exitCode, signal, durationMs } = outcome;
-  const [stdout, stderr] = [output.text("stdout"), output.text("stderr")];
-  return { exitCode, signal, stdout, stderr, durationMs, sandboxId: guest.id, provider: guest.provider };
+  const { exitCode, signal, durationMs, timedOut, outOfMemory, hasLostOutput } = outcome;
+  const truncated = output.isTruncated || hasLostOutput;
+  return {
+    exitCode,
+    signal,
+    stdout: output.text("stdout"),
+    stderr: output.text("stderr"),
+    durationMs,
+    timedOut,
+    outOfMemory,
+    truncated,
+    sandboxId: guest.id,
+    provider: guest.provider,
+  };
 }
 
 /** With --json a failure is an object, too. */
@@ -59,10 +74,14 @@ async function printErrorJson(thrown: unknown): Promise<number> {
 
 function explain({ outcome, guest }: EndedRun, arguments_: Arguments): void {
   const notice = noticeOf(arguments_);
-  if (outcome.endedBy === "timeout") notice(`killed the command after its --timeout of ${arguments_.get("timeout")} s`);
-  if (outcome.endedBy === "out_of_memory") {
+  if (outcome.timedOut) notice(`killed the command after its --timeout of ${withUnit(arguments_.get("timeout"))}`);
+  if (outcome.outOfMemory) {
     notice(
       `out of memory: killed the command for using more than ${guest.memoryMib} MiB; raise the limit with --memory`,
     );
   }
+}
+
+function withUnit(timeout = ""): string {
+  return /\d$/.test(timeout) ? `${timeout} s` : timeout;
 }

@@ -1,5 +1,5 @@
 import type { Verb } from "../command/verb.ts";
-import { containerFrom, containerOptions, splitContainer } from "../options/container-options.ts";
+import { containerFrom, containerOptions, namingOptions, splitContainer } from "../options/container-options.ts";
 import {
   commandFrom,
   commandOptions,
@@ -8,7 +8,7 @@ import {
   shapeFrom,
   shapeOptions,
 } from "../options/sandbox-options.ts";
-import { idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
+import { defaultLanguageOption, idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
 import { parseDuration } from "../options/values.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { PullView, pullViewOf } from "../output/pull-view.ts";
@@ -23,6 +23,7 @@ export const createVerb: Verb = {
     ...shapeOptions,
     ...commandOptions,
     ...containerOptions,
+    defaultLanguageOption,
     idleTimeoutOption,
     sandboxJsonOption,
     quietOption,
@@ -39,12 +40,13 @@ export const createVerb: Verb = {
       ...ownFrom(arguments_),
       ...splitContainer(containerFrom(arguments_)),
       ...commandFrom(arguments_),
+      language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
     const client = await requireNode();
     using progress = new Progress("creating the sandbox", progressOf(arguments_));
     using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
-    const { id, info } = await client.sandboxes.create({ ...body, onProgress: view.add });
+    const { id, info } = await namingOptions(() => client.sandboxes.create({ ...body, onProgress: view.add }));
     view[Symbol.dispose]();
     progress[Symbol.dispose]();
     await showResult(arguments_, { json: info, lines: [id] });

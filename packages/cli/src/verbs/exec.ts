@@ -1,8 +1,8 @@
 import type { Arguments } from "../command/arguments.ts";
 import type { Verb } from "../command/verb.ts";
 import { commandFrom, commandOptions } from "../options/sandbox-options.ts";
-import { quietOption, timeoutOption } from "../options/shared-options.ts";
-import { parseTimeoutMs } from "../options/values.ts";
+import { languageOption, quietOption, timeoutOption } from "../options/shared-options.ts";
+import { parseDuration } from "../options/values.ts";
 import { showResult } from "../output/show.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
 
@@ -14,6 +14,7 @@ export const execVerb: Verb = {
   options: [
     ...commandOptions,
     timeoutOption,
+    languageOption,
     { name: "detach", summary: "print the process ID and leave the command running" },
     { name: "json", summary: "print a JSON object instead of the command's output" },
     quietOption,
@@ -23,6 +24,7 @@ export const execVerb: Verb = {
 "sandpiper run". Read the output of a detached command with "sandpiper logs".`,
   examples: [
     "sandpiper exec my-sandbox -- python3 -c 'print(6 * 7)'",
+    "sandpiper exec my-sandbox --language python - < job.py",
     "sandpiper exec --detach my-sandbox -- python3 -m http.server",
   ],
   async run(arguments_) {
@@ -34,9 +36,11 @@ export const execVerb: Verb = {
 };
 
 async function startDetached(arguments_: Arguments): Promise<number> {
-  const options = { ...commandFrom(arguments_), timeoutMs: parseTimeoutMs(arguments_) };
-  const sandbox = await firstSandbox(arguments_);
-  const process_ = await sandbox.start(arguments_.words, options);
+  const options = { ...commandFrom(arguments_), timeoutMs: parseDuration(arguments_, "timeout") };
+  const { readJob } = await import("../run/read-job.ts");
+  const { nodeGuest } = await import("../guest/node-guest.ts");
+  const { program } = await readJob(arguments_);
+  const process_ = await nodeGuest(await firstSandbox(arguments_)).start(program, options);
   const { id, pid } = process_;
   process_.detach();
   await showResult(arguments_, { json: { id, pid }, lines: [id] });

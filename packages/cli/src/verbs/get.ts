@@ -9,11 +9,12 @@ export const getVerb: Verb = {
   operands: ["SANDBOX"],
   options: [jsonOption],
   details:
-    "Shows, for example, the addresses of published ports and the reason of a failure, but not the sandbox's token.",
+    "Shows, for example, the addresses of published ports, the reason of a failure, and whether the sandbox answers, but not its token.",
   async run(arguments_) {
-    const { info } = await firstSandbox(arguments_);
+    const sandbox = await firstSandbox(arguments_);
     // The token gives access to the sandbox, and printed text is easily kept in a log.
-    const { token: _, ...shown } = info;
+    const { token: _, ...info } = sandbox.info;
+    const shown = { ...info, healthy: await sandbox.isHealthy() };
     await showRows(arguments_, { columns, rows: Object.entries(shown), json: shown });
   },
 };

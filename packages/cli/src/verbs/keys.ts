@@ -1,7 +1,7 @@
 import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { parseDuration, parseNumber } from "../options/values.ts";
+import { parseDuration, parseNumber, parseSizeMib } from "../options/values.ts";
 import { age, timeUntil } from "../output/format.ts";
 import { showResult, showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
@@ -24,7 +24,7 @@ const createKey: Verb = {
     },
     { name: "expires", value: "DURATION", summary: "expire after DURATION, such as 12h or 30d" },
     { name: "max-sandboxes", value: "N", summary: "limit for sandboxes of the key" },
-    { name: "max-memory", value: "MIB", summary: "limit for their total memory in MiB" },
+    { name: "max-memory", value: "SIZE", summary: "limit for their total memory, such as 4096 (MiB) or 4G" },
     { name: "max-cpus", value: "N", summary: "limit for their total CPUs" },
     { name: "json", summary: "print the key as a JSON object" },
   ],
@@ -36,7 +36,7 @@ const createKey: Verb = {
     const expiresInMs = parseDuration(arguments_, "expires");
     const quota = {
       maxSandboxes: parseNumber(arguments_, "max-sandboxes", { example: 10 }),
-      maxMemoryMib: parseNumber(arguments_, "max-memory", { example: 4096 }),
+      maxMemoryMib: parseSizeMib(arguments_, "max-memory"),
       maxVcpuCount: parseNumber(arguments_, "max-cpus", { decimals: 2, example: 4 }),
     };
     const client = await requireNode();

@@ -1,6 +1,6 @@
 import type { Verb } from "../command/verb.ts";
 import { sandboxOptions } from "../options/sandbox-options.ts";
-import { timeoutOption } from "../options/shared-options.ts";
+import { languageOption, timeoutOption } from "../options/shared-options.ts";
 
 export const runVerb: Verb = {
   name: "run",
@@ -9,6 +9,7 @@ export const runVerb: Verb = {
   options: [
     ...sandboxOptions,
     timeoutOption,
+    languageOption,
     {
       name: "download",
       value: "SRC:DST",
@@ -20,7 +21,9 @@ export const runVerb: Verb = {
   ],
   endsLikeItsCommand: true,
   details: `Creates the sandbox on the node if one is running, otherwise in this process, and destroys it when the command ends.
-Input and output are streamed as bytes. Ctrl-C kills the command.`,
+Input and output are streamed as bytes. Ctrl-C kills the command.
+
+With --language, CMD is the file with the source code. The code's own input is empty if the code comes from standard input.`,
   exitCodes: [
     ["0–255", "the command's own exit code; 128 + N if signal N ended it"],
     ["2", "the command line is wrong"],
@@ -35,6 +38,8 @@ Input and output are streamed as bytes. Ctrl-C kills the command.`,
     "sandpiper run --memory 512 --upload ./job:/srv/job --cwd /srv/job -- ./job.sh",
     "tar c src | sandpiper run -- sh -c 'tar x && make -C src'",
     "sandpiper run --provider docker --image node:24 --mount .:/src -- node /src",
+    "echo 'print(6 * 7)' | sandpiper run --language python -",
+    "sandpiper run --language typescript job.ts < input",
     "sandpiper run --json -- sh -c 'exit 3'",
   ],
   learnMore: "docs/cli.md",

@@ -9,8 +9,6 @@ export interface ManagerConfigOptions {
   readonly rootfsPath?: string | undefined;
   /** The directory of named root filesystems. */
   readonly imagesDir?: string | undefined;
-  /** For the Firecracker provider. */
-  readonly firecrackerPath?: string | undefined;
   /** Directory in which instances are kept; must be the provider's. */
   readonly chrootPath?: string | undefined;
   /** 0: no limit. */
@@ -35,7 +33,6 @@ const schema = z.strictObject({
   kernelPath: path,
   rootfsPath: path,
   imagesDir: path,
-  firecrackerPath: path,
   chrootPath: path,
   maxSandboxes: z.int().min(0).default(DEFAULT_MAX_SANDBOXES),
   defaults: z.record(z.string(), z.unknown()).default({}),

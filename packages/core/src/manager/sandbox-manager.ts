@@ -17,7 +17,7 @@ const FIRST_VSOCK_CID = 3;
 const MAX_REMEMBERED_ENDS = 1000;
 
 export interface ManagerDependencies
-  extends Pick<SandboxOptions, "clock" | "randomUuid" | "connectTimeoutMs" | "rpcTimeoutMs"> {
+  extends Pick<SandboxOptions, "clock" | "randomUuid" | "connectTimeoutMs" | "rpcTimeoutMs" | "stripTypes"> {
   /** Receives failures that have no caller, such as a failed cleanup after a crash. */
   readonly onError?: ((error: SandboxError, id: SandboxId) => void) | undefined;
 }

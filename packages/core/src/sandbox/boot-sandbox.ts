@@ -2,6 +2,7 @@ import { abortError, createSandboxId, SandboxError, type SandboxId } from "@sand
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
 import type { ProcessHandle } from "../process/process-handle.ts";
+import type { StripTypes } from "../process/run-code.ts";
 import type { CreateInstanceOptions, DestroyOptions, Instance, InstanceRecord, Provider } from "../provider.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
@@ -10,6 +11,8 @@ import { startService } from "./start-service.ts";
 export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
   /** The sandbox's id; the default is a new one. */
   readonly id?: SandboxId | undefined;
+  /** Turns TypeScript into JavaScript; without it the sandbox does not run TypeScript. */
+  readonly stripTypes?: StripTypes | undefined;
 }
 
 export interface BootedInstance {
@@ -84,9 +87,11 @@ function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
 
 function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
   if (container === undefined || capabilities.supportsContainers) return;
+  const fields = Object.keys(container);
+  const named = fields.map((field) => `container.${field}`).join(", ") || "container";
   throw new SandboxError("no_containers", {
-    message: `${Object.keys(container).join(", ") || "container"} is not supported: provider ${name} does not run containers`,
-    details: { provider: name },
+    message: `cannot use ${named}: provider ${name} does not run containers`,
+    details: { provider: name, fields },
   });
 }
 

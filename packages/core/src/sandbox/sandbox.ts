@@ -1,6 +1,5 @@
 import {
   type Command,
-  type CommandOptions,
   commandTarget,
   type ExecOptions,
   type ExecResult,
@@ -17,12 +16,12 @@ import type { DirEntry } from "../files/file-entry.ts";
 import { listDir } from "../files/list-dir.ts";
 import { type ReadFileOptions, readWholeFile } from "../files/read-whole-file.ts";
 import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/sandbox-files.ts";
-import { spawnOptions } from "../process/command.ts";
+import { type SpawnTarget, spawnOptions, withDefaults } from "../process/command.ts";
 import { exec } from "../process/exec.ts";
 import { noSuchProcess, processLost } from "../process/no-such-process.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
-import { executeCode, type StartCodeOptions, startCode } from "../process/run-code.ts";
+import { executeCode, runnableLanguages, runSource, type StripTypes } from "../process/run-code.ts";
 import { startProcess } from "../process/start-process.ts";
 import type {
   CheckpointOptions,
@@ -71,6 +70,7 @@ interface SandboxParts extends BootedInstance {
   readonly createdAt: Date;
   /** It was restored from files alone, without its processes. */
   readonly hasLostProcesses?: boolean | undefined;
+  readonly stripTypes?: StripTypes | undefined;
 }
 
 /** An isolated environment with its own files and processes, until it is destroyed. */
@@ -88,6 +88,7 @@ export class Sandbox implements AsyncDisposable {
   readonly #instance: Instance;
   readonly #link: AgentLink;
   readonly #hasLostProcesses: boolean;
+  readonly #stripTypes: StripTypes | undefined;
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
@@ -105,6 +106,7 @@ export class Sandbox implements AsyncDisposable {
     this.#instance = parts.instance;
     this.#link = parts.link;
     this.#hasLostProcesses = parts.hasLostProcesses ?? false;
+    this.#stripTypes = parts.stripTypes;
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
     this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
@@ -121,7 +123,8 @@ export class Sandbox implements AsyncDisposable {
     const createdAt = (sandboxOptions.clock ?? systemClock).now();
     const booted = await bootSandbox(provider, config, sandboxOptions);
     // An instance that keeps its volumes existed before, with other processes.
-    return new Sandbox({ provider, config, createdAt, ...booted, hasLostProcesses: sandboxOptions.keepsVolumes });
+    const parts = { provider, config, createdAt, ...booted, hasLostProcesses: sandboxOptions.keepsVolumes };
+    return new Sandbox({ ...sandboxOptions, ...parts });
   }
 
   /** Takes over a sandbox that an earlier program left running. A record spares the search for the instance. */
@@ -133,7 +136,7 @@ export class Sandbox implements AsyncDisposable {
     const record = typeof found === "string" ? await findInstance(provider, found) : found;
     const config = configFromSpec(record.spec);
     const adopted = await connectInstance(await provider.adopt(record.id), { ...options, env: config.env });
-    return new Sandbox({ provider, config, createdAt: record.createdAt, ...adopted });
+    return new Sandbox({ provider, config, createdAt: record.createdAt, ...adopted, ...options });
   }
 
   /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
@@ -151,7 +154,7 @@ export class Sandbox implements AsyncDisposable {
     const instance = await prepared.restore(directory, signal);
     const opened = await openInstance(instance, { ...options, env: config.env });
     const hasLostProcesses = provider.capabilities.checkpoint === "filesystem";
-    return new Sandbox({ provider, config, createdAt, ...opened, hasLostProcesses });
+    return new Sandbox({ provider, config, createdAt, ...opened, hasLostProcesses, ...options });
   }
 
   get state(): SandboxState {
@@ -165,7 +168,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Languages that executeCode accepts. */
   get languages(): readonly string[] {
-    return this.#link.latest.hello.languages;
+    return runnableLanguages(this.#link.latest, this.#stripTypes);
   }
 
   /** Its processes when the channel was opened, which saves a call after an adoption. */
@@ -180,8 +183,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
-    const env = this.#env(options.env);
-    return exec(await this.#client(), commandTarget(command), { ...options, env, ...this.#defaults(options) });
+    return exec(await this.#client(), commandTarget(command), { ...options, ...withDefaults(options, this.config) });
   }
 
   /** An alias of exec. */
@@ -191,30 +193,24 @@ export class Sandbox implements AsyncDisposable {
 
   /** Runs source code, by default in the sandbox's primary language. */
   async executeCode(language: string | undefined, code: string, options: ExecOptions = {}): Promise<ExecResult> {
-    const source = { language: language ?? this.config.language, code };
-    const env = this.#env(options.env);
-    return executeCode(await this.#client(), source, { ...options, env, ...this.#defaults(options) });
+    const all = { ...options, ...withDefaults(options, this.config), stripTypes: this.#stripTypes };
+    return executeCode(await this.#client(), { language: language ?? this.config.language, code }, all);
   }
 
   /** Starts a command without waiting for it. */
   async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
-    const { randomUuid } = await this.#client();
-    const params = {
-      process: options.id ?? randomUuid(),
-      ...commandTarget(command),
-      ...spawnOptions(this.#defaults(options)),
-      env: this.#env(options.env),
-      ...startParams(options),
-    };
-    const { isRead = false, lendsMemory = false } = options;
-    return startProcess({ params, isRead, lendsMemory, client: () => this.#client() });
+    return this.#start(await this.#client(), commandTarget(command), options);
   }
 
-  /** Starts source code without waiting for it. */
-  async startCode(language: string, code: string, options: StartCodeOptions = {}): Promise<ProcessHandle> {
-    const defaults = { id: options.id, env: this.#env(options.env), ...this.#defaults(options) };
-    const { id, pid } = await startCode(await this.#client(), { language, code }, defaults);
-    return new ProcessHandle({ id, pid, offset: 0, lendsMemory: false, client: () => this.#client() });
+  /** Starts source code, by default in the sandbox's primary language, without waiting for it. */
+  async startCode(language: string | undefined, code: string, options: StartOptions = {}): Promise<ProcessHandle> {
+    const client = await this.#client();
+    const run = (target: SpawnTarget) => this.#start(client, target, options);
+    return runSource(
+      client,
+      { language: language ?? this.config.language, code },
+      { ...withDefaults(options, this.config), stripTypes: this.#stripTypes, run },
+    );
   }
 
   /** Returns a handle of a process that was started earlier. */
@@ -377,20 +373,19 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
+  #start({ randomUuid }: AgentClient, target: SpawnTarget, options: StartOptions): Promise<ProcessHandle> {
+    const params = {
+      process: options.id ?? randomUuid(),
+      ...target,
+      ...spawnOptions(withDefaults(options, this.config)),
+      ...startParams(options),
+    };
+    const { isRead = false, lendsMemory = false } = options;
+    return startProcess({ params, isRead, lendsMemory, client: () => this.#client() });
+  }
+
   async #client(): Promise<AgentClient> {
     requireReady(this.id, this.#state, this.#failure);
     return this.#link.client();
-  }
-
-  #env(given: CommandOptions["env"]): CommandOptions["env"] {
-    return Object.keys(this.config.env).length === 0 ? given : { ...this.config.env, ...given };
-  }
-
-  #defaults(options: CommandOptions): CommandOptions {
-    return {
-      cwd: options.cwd ?? this.config.cwd,
-      user: options.user ?? this.config.user,
-      timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
-    };
   }
 }

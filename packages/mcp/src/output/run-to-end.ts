@@ -1,4 +1,4 @@
-import type { Command, CommandOptions, Process, Sandbox } from "@sandpiper/sdk";
+import type { CommandOptions, Process, Program, Sandbox } from "@sandpiper/sdk";
 import type { ToolCall } from "../tool/tool.ts";
 import type { EndedCommand } from "./command-fields.ts";
 import { OutputWindow } from "./output-window.ts";
@@ -12,17 +12,20 @@ export interface RunOptions extends CommandOptions {
 }
 
 /**
- * Runs a command to its end. Output that does not fit into the answer stays readable. An abort kills the command and its
+ * Runs a program to its end. Output that does not fit into the answer stays readable. An abort kills the command and its
  * descendants.
  */
 export async function runToEnd(
   sandbox: Sandbox,
-  command: Command,
+  program: Program,
   { options: { stdin, ...options }, call }: { readonly options: RunOptions; readonly call: ToolCall },
 ): Promise<EndedCommand> {
   const { session, signal } = call;
   const start = { ...options, stdin: stdin !== undefined, journalBytes: JOURNAL_BYTES, signal };
-  const process = await sandbox.start(command, start);
+  const process =
+    typeof program === "object" && "code" in program
+      ? await sandbox.startCode(program.code, { ...start, language: program.language })
+      : await sandbox.start(program, start);
   let isKept = false;
   try {
     if (stdin !== undefined) feed(process, stdin);

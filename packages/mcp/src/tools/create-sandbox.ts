@@ -24,6 +24,7 @@ export const createSandbox = defineTool({
       .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
       .optional()
       .describe("The provider that runs it; the server's default if omitted."),
+    language: z.string().optional().describe("The default language of execute_code; python if omitted."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
     keep: z.boolean().optional().describe("If true, it outlives the session until it is destroyed."),
     idle_timeout_seconds: z
@@ -34,7 +35,10 @@ export const createSandbox = defineTool({
       .describe("Destroys the sandbox after this time without use."),
   }),
   output: z.object(sandboxFields),
-  async run({ name, memory_mib, vcpu_count, disk_mib, image, provider, env, keep, idle_timeout_seconds }, { session }) {
+  async run(
+    { name, memory_mib, vcpu_count, disk_mib, image, provider, language, env, keep, idle_timeout_seconds },
+    { session },
+  ) {
     const sandbox = await session.create(
       {
         ...(name !== undefined && { name }),
@@ -43,6 +47,7 @@ export const createSandbox = defineTool({
         ...(disk_mib !== undefined && { diskMib: disk_mib }),
         ...(image !== undefined && { image }),
         ...(provider !== undefined && { provider }),
+        ...(language !== undefined && { language }),
         ...(env !== undefined && { env }),
         ...(idle_timeout_seconds !== undefined && { idleTimeoutMs: idle_timeout_seconds * 1000 }),
       },

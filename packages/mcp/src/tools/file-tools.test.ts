@@ -69,23 +69,23 @@ describe("files", () => {
 });
 
 describe("code", () => {
-  it("runs as a temporary file in its language's interpreter", async () => {
-    const { node, session, call } = await connectMcp();
+  it("runs in the given language, the sandbox's, or python", async () => {
+    const { node, call } = await connectMcp();
     const seen: unknown[] = [];
-    node.onExec(({ argv, sandboxId }) => {
-      const [program, path = ""] = argv ?? [];
-      const source = new TextDecoder().decode(node.files(sandboxId).get(path));
-      seen.push([program, path.replace(/^.*\./, "."), source]);
+    node.onExec(({ code, language }) => {
+      seen.push([language, code]);
       return { stdout: "42\n" };
     });
     const { structured } = await call("execute_code", { code: "print(6 * 7)" });
     expect(structured).toMatchObject({ exit_code: 0, stdout: "42\n" });
     await call("execute_code", { code: "1", language: "node" });
+    const { structured: created } = await call("create_sandbox", { language: "bash" });
+    await call("execute_code", { code: "true", sandbox_id: created.sandbox_id });
     expect(seen).toEqual([
-      ["python3", ".py", "print(6 * 7)"],
-      ["node", ".js", "1"],
+      ["python", "print(6 * 7)"],
+      ["javascript", "1"],
+      ["bash", "true"],
     ]);
-    expect(node.files(session.defaultId as string).size).toBe(0);
   });
 
   it("in an unknown language is refused with the known ones", async () => {

@@ -27,6 +27,7 @@ export function banner(node: StartedNode, { version, isInCluster }: BannerOption
       ? `  key    cat ${node.apiKeyFile}`
       : "  key    use any key of the cluster; the file api-key in the first node's home holds one",
     `  try    curl -H "Authorization: Bearer ${hasKey ? `$(cat ${node.apiKeyFile})` : "$SANDPIPER_API_KEY"}" ${node.url}/v1/sandboxes`,
+    `  docs   ${node.url}/docs`,
     isInCluster
       ? "  stop   Ctrl-C; the node saves its sandboxes, and other nodes resume them on use"
       : "  stop   Ctrl-C; sandboxes keep running, and the next start adopts them",

@@ -1,15 +1,14 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
+import { languages, programsOf } from "@sandpiper/protocol";
 import type { Check } from "./check.ts";
 
 /** The search path inside a sandbox: the host image lacks languages that are installed elsewhere. */
 const directories = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-const interpreters = { python: ["python3", "python"], javascript: ["node"], bash: ["bash"], sh: ["sh"] } as const;
 
 export function checkLanguages(): Check {
-  const languages = Object.entries(interpreters);
-  const present = languages.filter(([, programs]) => programs.some(isInstalled)).map(([language]) => language);
-  const missing = languages.map(([language]) => language).filter((language) => !present.includes(language));
+  const present = languages.filter((language) => programsOf(language).some(isInstalled));
+  const missing = languages.filter((language) => !present.includes(language));
   const detail = `in the host image: ${present.join(", ") || "none"}`;
   if (missing.length === 0) return { name: "languages", status: "ok", detail };
   return {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
+import type { Clock, Provider } from "@sandpiper/core";
 import {
   DockerProvider,
   FirecrackerProvider,
@@ -19,7 +19,7 @@ import {
   WslDriver,
 } from "@sandpiper/providers";
 
-export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
+export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory, stripTypes } from "@sandpiper/providers";
 
 /** All providers, the default first. */
 export const composedProviders = ["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"] as const;
@@ -76,6 +76,8 @@ interface VmDockerSettings {
 }
 
 export interface ProviderOptions {
+  /** The program of provider firecracker; by default it is searched for, as docs/firecracker.md describes. */
+  readonly firecrackerPath?: string | undefined;
   /** Directory of the sandboxes and their files; $SANDPIPER_HOME or ~/.sandpiper by default. */
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
@@ -84,12 +86,8 @@ export interface ProviderOptions {
   readonly vmDocker?: VmDockerSettings | undefined;
 }
 
-export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
-  readonly provider?: ComposedProviderName | undefined;
-}
-
 export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
-  const { home, docker = {}, qemu, firecracker, vmDocker } = options;
+  const { home, docker = {}, qemu, firecracker, firecrackerPath, vmDocker } = options;
   const state = home === undefined ? {} : { stateDirectory: resolve(home) };
   switch (name) {
     case "gvisor":
@@ -97,7 +95,7 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
     case "qemu":
       return new QemuProvider({ ...state, ...qemu });
     case "firecracker":
-      return new FirecrackerProvider({ ...state, ...firecracker });
+      return new FirecrackerProvider({ ...state, ...firecracker, firecrackerPath });
     case "vm-docker":
       return createVmDockerProvider(state.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
     case "local":
@@ -136,12 +134,6 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
     consoleLog: (id) => join(stateDirectory, "qemu/instances", id, "machine/console.log"),
     archives,
   });
-}
-
-/** Manages many sandboxes in this process. Call `reconcile` to deal with the leftovers of earlier programs. */
-export function createManager(options: CreateManagerOptions = {}): SandboxManager {
-  const { provider = defaultProvider, home, docker, qemu, firecracker, vmDocker, ...config } = options;
-  return new SandboxManager(createProvider(provider, { home, docker, qemu, firecracker, vmDocker }), config);
 }
 
 /** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */

@@ -5,7 +5,13 @@ import {
   type SandboxConfigOptions,
   SandboxManager,
 } from "@sandpiper/core";
-import { type ComposedProviderName, createProvider, defaultProvider, type ProviderOptions } from "./create-provider.ts";
+import {
+  type ComposedProviderName,
+  createProvider,
+  defaultProvider,
+  type ProviderOptions,
+  stripTypes,
+} from "./create-provider.ts";
 
 export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions, CreateInstanceOptions {
   /** The provider; "gvisor" by default. */
@@ -24,18 +30,19 @@ const providers = new Map<string, Promise<Provider>>();
  * A killed program leaves its sandboxes behind; the first `createSandbox` of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-  const { provider: name = defaultProvider, signal, onProgress, ...given } = options;
-  const { home, docker, qemu, firecracker, vmDocker, ...config } = given;
-  const key = JSON.stringify([name, home, docker, qemu, firecracker, vmDocker]);
+  const { provider: name = defaultProvider, signal, onProgress, ...rest } = options;
+  const { home, docker, qemu, firecracker, firecrackerPath, vmDocker, ...config } = rest;
+  const key = JSON.stringify([name, home, docker, qemu, firecracker, firecrackerPath, vmDocker]);
   let provider = providers.get(key);
   if (provider === undefined) {
     // An idle machine would keep this process from ending.
-    provider = reconciledProvider(name, { home, docker, qemu, firecracker, vmDocker: { idleMs: 0, ...vmDocker } });
+    const machines = { idleMs: 0, ...vmDocker };
+    provider = reconciledProvider(name, { home, docker, qemu, firecracker, firecrackerPath, vmDocker: machines });
     providers.set(key, provider);
     // The next call tries again: the cause of the failure may be gone by then.
     provider.catch(() => providers.delete(key));
   }
-  return Sandbox.create(await provider, config, { signal, onProgress });
+  return Sandbox.create(await provider, config, { signal, onProgress, stripTypes });
 }
 
 /** Removes the leftovers of dead programs. Ignores failures: the next program tries again, `diagnose` lists them. */

@@ -11,9 +11,14 @@ import { handlers } from "./handlers/handlers.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
 import { openApiDocument } from "./openapi.ts";
 import { referencePage } from "./reference-page.ts";
-import { credentialOf, type RequestContext, requestIdOf } from "./request-context.ts";
+import { type RequestContext, requestIdOf } from "./request-context.ts";
 import { RequestLog } from "./request-log.ts";
 import { serveOperation } from "./serve-operation.ts";
+
+const PAGE_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+};
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 
@@ -42,19 +47,12 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
   const document = openApiDocument(deps.version);
-  /** Serves a document to callers with any valid credential. */
-  const serveDocument = (contentType: string, text: string): Serve => {
-    return async (c, context) => {
-      try {
-        await deps.authenticator.admit(credentialOf(c.req.raw));
-        return new Response(text, { headers: { ...context.headers, "content-type": contentType } });
-      } catch (thrown) {
-        return errorResponse(publicError(thrown), context);
-      }
-    };
+  /** Needs no credential, so that a browser opens it: every node of a version has the same. */
+  const serveDocument = (text: string, own: Readonly<Record<string, string>>): Serve => {
+    return (_, { headers }) => new Response(text, { headers: { ...headers, ...own } });
   };
-  app.get("/openapi.json", served(serveDocument("application/json", JSON.stringify(document))));
-  app.get("/docs", served(serveDocument("text/html; charset=utf-8", referencePage(document))));
+  app.get("/openapi.json", served(serveDocument(JSON.stringify(document), { "content-type": "application/json" })));
+  app.get("/docs", served(serveDocument(referencePage(document), PAGE_HEADERS)));
   for (const path of ["/openapi.json", "/docs"]) methods.set(path, ["GET"]);
   const { peers, mcp } = deps;
   if (peers !== undefined) {

@@ -25,7 +25,8 @@ export function referencePage(document: OpenApiDocument): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escaped(title)} ${escaped(version)}</title><style>${STYLE}</style></head><body>
 <h1>${escaped(title)} <small>${escaped(version)}</small></h1><p>${escaped(description)}</p>
-<p>Send <code>Authorization: Bearer KEY</code> with every request except <code>GET /health</code>.</p>
+<p>Send <code>Authorization: Bearer KEY</code> with every request except <code>GET /health</code>
+and the documents: this page, and <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p>
 <nav>${[...tags, "schemas"].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join("")}</nav>
 ${sections.join("\n")}
 <section id="schemas"><h2>schemas</h2>${Object.entries(document.components.schemas).map(schemaOf).join("")}</section>

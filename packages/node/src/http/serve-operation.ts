@@ -34,6 +34,7 @@ export interface ServeOptions {
 /** Operations that work on a sandbox at rest without restoring it; all others use it. */
 const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
   getSandbox: "look",
+  getSandboxHealth: "look",
   listCheckpoints: "look",
   getCheckpoint: "look",
   listEvents: "look",

@@ -29,10 +29,13 @@ export interface LiveSandboxOptions {
   readonly processStarted: (process: ProcessHandle) => void;
 }
 
-type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "user" | "timeoutMs">;
+type CommandBody = Omit<StartProcessBody, "process" | "stdin" | "pty" | "journalBytes">;
 
 /** The node buffers a response several times over, so the responses of many concurrent commands must fit into memory. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
+
+/** An agent that is slower than this is not healthy. */
+const HEALTH_TIMEOUT_MS = 5_000;
 
 export type SavePhase = "begun" | "done" | "failed";
 
@@ -108,17 +111,10 @@ export class LiveSandbox {
     options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
   ): Promise<ExecResult> {
     using _ = this.hold("exec");
-    const limits = { ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
-    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...limits });
-  }
-
-  async executeCode(
-    source: { readonly language: string | undefined; readonly code: string },
-    options: Pick<ExecOptions, "signal" | "onStdout" | "onStderr"> = {},
-  ): Promise<ExecResult> {
-    using _ = this.hold("exec");
-    const language = source.language ?? this.record.language ?? undefined;
-    return await this.#options.sandbox.executeCode(language, source.code, { ...options, ...this.#defaults({}) });
+    const all = { ...options, ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
+    const { sandbox } = this.#options;
+    if (body.code !== undefined) return await sandbox.executeCode(this.#languageOf(body), body.code, all);
+    return await sandbox.exec(commandOf(body), all);
   }
 
   /** Starts a process, or attaches to the existing one with the id that the caller chose. */
@@ -131,7 +127,7 @@ export class LiveSandbox {
     const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, ...reading };
     let started: ProcessHandle;
     try {
-      started = await this.#options.sandbox.start(commandOf(body), options);
+      started = await this.#startProgram(body, options);
     } catch (thrown) {
       const error = SandboxError.from(thrown);
       if (id === undefined || error.code !== "already_exists") throw error;
@@ -141,11 +137,10 @@ export class LiveSandbox {
     return started;
   }
 
-  /** Like `start`, for source code. */
+  /** Starts source code as a new process. */
   async startCode(source: { readonly language: string; readonly code: string }, id: string): Promise<ProcessHandle> {
     this.touch("exec");
-    const options = { ...this.#defaults({}), id };
-    const started = await this.#options.sandbox.startCode(source.language, source.code, options);
+    const started = await this.#startProgram(source, { ...this.#defaults({}), id });
     this.#options.processStarted(started);
     return started;
   }
@@ -177,8 +172,23 @@ export class LiveSandbox {
     return this.#options.sandbox.files;
   }
 
+  /** Whether it is ready and its agent answers; not an activity. */
+  isHealthy(): Promise<boolean> {
+    return this.#options.sandbox.isHealthy({ timeoutMs: HEALTH_TIMEOUT_MS });
+  }
+
   metrics(): Promise<SandboxMetrics> {
     return this.#options.sandbox.metrics();
+  }
+
+  #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {
+    const { sandbox } = this.#options;
+    if (body.code !== undefined) return sandbox.startCode(this.#languageOf(body), body.code, options);
+    return sandbox.start(commandOf(body), options);
+  }
+
+  #languageOf({ language }: CommandBody): string | undefined {
+    return language ?? this.record.language ?? undefined;
   }
 
   #defaults(body: CommandBody) {

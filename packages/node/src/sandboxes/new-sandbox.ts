@@ -1,5 +1,5 @@
 import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
-import type { CreateSandboxBody } from "@sandpiper/protocol";
+import { type CreateSandboxBody, findLanguage, languages } from "@sandpiper/protocol";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
@@ -31,9 +31,12 @@ export function newSandbox(
 ): NewSandbox {
   const name = body.provider ?? defaults.provider;
   const provider = providers.get(name);
-  if (provider === undefined) throw unknownProvider(name, [...providers.keys()]);
+  if (provider === undefined)
+    throw notEnabled(name, { defaultProvider: defaults.provider, known: [...providers.keys()] });
   if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
-  if (body.container !== undefined && !provider.capabilities.supportsContainers) throw noContainers(name);
+  if (body.container !== undefined && !provider.capabilities.supportsContainers)
+    throw noContainers(name, body.container);
+  if (body.language !== undefined && findLanguage(body.language) === undefined) throw unknownLanguage(body.language);
   const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
     memoryMib: body.memoryMib ?? defaults.memoryMib,
     vcpuCount: body.vcpuCount ?? defaults.vcpuCount,
@@ -91,19 +94,38 @@ export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): S
   return { everyMs, onIdle, onDisconnect, perCommand, keepLast };
 }
 
-function unknownProvider(name: string, known: readonly string[]): SandboxError {
+function notEnabled(
+  name: string,
+  { defaultProvider, known }: { readonly defaultProvider: string; readonly known: readonly string[] },
+): SandboxError {
+  const additional = [...known.filter((provider) => provider !== defaultProvider), name].join(",");
+  // The node refuses local as an additional provider, because every key could use it.
+  const setting =
+    name === "local"
+      ? "defaultProvider (SANDPIPER_DEFAULT_PROVIDER=local)"
+      : `providers (SANDPIPER_PROVIDERS=${additional})`;
   return new SandboxError("unknown_provider", {
-    message: `this node has no provider ${name}`,
-    hint: `use one of ${known.join(", ")}`,
+    message: `provider ${name} is not enabled on this node`,
+    hint: `enable it with the node's setting ${setting}, or use one of ${known.join(", ")}`,
     details: { provider: name, known },
   });
 }
 
-function noContainers(provider: string): SandboxError {
+function unknownLanguage(language: string): SandboxError {
+  return new SandboxError("unknown_language", {
+    message: `${JSON.stringify(language)} is not a language that sandboxes run`,
+    hint: `use one of ${languages.join(", ")}`,
+    details: { language, languages },
+  });
+}
+
+function noContainers(provider: string, container: object): SandboxError {
+  const fields = Object.keys(container);
+  const named = fields.map((field) => `container.${field}`).join(", ") || "container";
   return new SandboxError("no_containers", {
-    message: `the option "container" is not available: provider ${provider} does not run containers`,
+    message: `cannot use ${named}: provider ${provider} does not run containers`,
     hint: "omit it, or use a container provider such as docker",
-    details: { provider },
+    details: { provider, fields },
   });
 }
 

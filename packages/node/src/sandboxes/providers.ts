@@ -6,6 +6,7 @@ import {
   type SandboxConfigOptions,
   SandboxError,
   SandboxManager,
+  type StripTypes,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceKey } from "./instance-key.ts";
@@ -18,6 +19,7 @@ export interface ProvidersOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
+  readonly stripTypes: StripTypes;
 }
 
 export interface BootOptions extends DestroyOptions {
@@ -35,12 +37,12 @@ export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
   readonly #managers: ReadonlyMap<string, SandboxManager>;
 
-  constructor({ providers, imagesDir, connectTimeoutMs, onError }: ProvidersOptions) {
+  constructor({ providers, imagesDir, ...dependencies }: ProvidersOptions) {
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
     // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
     this.#managers = new Map(
-      providers.map((provider) => [provider.name, new SandboxManager(provider, config, { connectTimeoutMs, onError })]),
+      providers.map((provider) => [provider.name, new SandboxManager(provider, config, dependencies)]),
     );
   }
 
@@ -130,7 +132,10 @@ export class Providers {
 }
 
 function unknownProvider(name: string): SandboxError {
-  return new SandboxError("provider_not_configured", { message: `this node has no provider ${name}` });
+  return new SandboxError("provider_not_configured", {
+    message: `provider ${name} is not enabled on this node`,
+    hint: `add ${name} to the node's setting providers (SANDPIPER_PROVIDERS)`,
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   createSandboxId,
   type DeleteSandboxQuery,
   type ListSandboxesQuery,
+  type SandboxHealth,
   type SandboxId,
   type SandboxPage,
   type SandboxResource,
@@ -88,6 +89,13 @@ export class SandboxService {
   get(principal: Principal, id: string): SandboxResource {
     const { access } = this.#options;
     return access.resource(principal, access.find(principal, id, { readOnly: true }));
+  }
+
+  async health(principal: Principal, id: string): Promise<SandboxHealth> {
+    const { access } = this.#options;
+    const live = access.running(principal, id, { readOnly: true });
+    const healthy = (await live?.isHealthy()) ?? false;
+    return { healthy, state: access.find(principal, id, { readOnly: true }).state };
   }
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {

@@ -109,7 +109,7 @@ describe("a connection", () => {
     }
     await client.send(process(2, { spawn: { argv: ["true"], command: "true" } }));
     expect(await client.next()).toMatchObject({
-      error: { message: expect.stringContaining("either command or argv") },
+      error: { message: expect.stringContaining("one of command, argv and code") },
     });
     await client.send(process(3, { spawn: { command: "true" } }));
     expect(await client.next()).toMatchObject({ type: "opened", stream: 3 });
@@ -130,7 +130,7 @@ describe("a connection", () => {
   });
 
   it("is closed after a message that is too long, and after an invalid binary frame", async () => {
-    const long = await node.connect("x".repeat(3 * 1024 * 1024));
+    const long = await node.connect("x".repeat(17 * 1024 * 1024));
     expect((await long.closed).code).toBe(1009);
     const short = node.client("/v1/socket");
     await short.opened();

@@ -10,7 +10,7 @@ import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
-import { createProvider } from "../embedded/create-provider.ts";
+import { createProvider, stripTypes } from "../embedded/create-provider.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
 import { Locator } from "../handoff/locator.ts";
@@ -52,12 +52,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);
-  const providers = new Providers({
-    providers: options.providers ?? configuredProviders(config),
-    imagesDir,
-    connectTimeoutMs: config.connectTimeoutMs,
-    onError,
-  });
+  const { connectTimeoutMs } = config;
+  const configured = options.providers ?? configuredProviders(config);
+  const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });
   const pool = new NodePool({
     providers,
     defaults,

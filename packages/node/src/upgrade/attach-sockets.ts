@@ -3,7 +3,7 @@ import type { Server as HttpServer, IncomingMessage } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { SandboxError, systemClock } from "@sandpiper/core";
-import { MAX_SESSION_MESSAGE_BYTES } from "@sandpiper/protocol";
+import { MAX_SOCKET_MESSAGE_BYTES } from "@sandpiper/protocol";
 import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
@@ -18,7 +18,6 @@ import { SocketConnection } from "../socket/socket-connection.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
 import { chooseSubprotocol, credentialOf, refuseUpgrade, type SocketRoute, socketRoute } from "./upgrade-request.ts";
 
-const MAX_MESSAGE_BYTES = { session: MAX_SESSION_MESSAGE_BYTES, socket: 2 * 1024 * 1024 } as const;
 /** How long clients may take to close their connection when the node stops. */
 const CLOSE_MS = 1000;
 
@@ -30,7 +29,7 @@ export interface AttachedSockets {
 /** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
   const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
-  const acceptors = { session: acceptor(MAX_MESSAGE_BYTES.session), socket: acceptor(MAX_MESSAGE_BYTES.socket) };
+  const acceptor = createAcceptor();
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
   const open = new Set<MessageSocket>();
@@ -63,7 +62,6 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     try {
       const { route, principal, credential } = await admit(request, requestId);
       const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
-      const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
@@ -112,12 +110,12 @@ interface Admission {
   readonly credential: string | undefined;
 }
 
-function acceptor(maxPayload: number): WebSocketServer {
+function createAcceptor(): WebSocketServer {
   return new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload,
+    maxPayload: MAX_SOCKET_MESSAGE_BYTES,
     handleProtocols: chooseSubprotocol,
   });
 }

@@ -2,21 +2,47 @@ import { z } from "zod";
 import { processIdSchema } from "../agent/process.ts";
 import { durationMsSchema, envSchema, instantSchema, queryFlagSchema, queryNumberSchema } from "./names.ts";
 
+/** A message of the socket, which carries code as JSON, may be four times as long. */
+export const MAX_CODE_BYTES = 4 * 1024 * 1024;
+
 const commandFields = {
   /** Run by /bin/sh. */
   command: z.string().min(1).optional(),
   /** A program and its arguments, which no shell interprets. */
   argv: z.array(z.string()).min(1).optional(),
+  /** Source code, which the interpreter of its language runs from a file; standard input stays free. */
+  code: z
+    .string()
+    .refine(isShortEnough, { error: `longer than ${MAX_CODE_BYTES} bytes` })
+    .optional(),
+  /** The language of `code`: python, javascript, typescript, bash or sh. The default is the sandbox's language. */
+  language: z.string().min(1).max(128).optional(),
   cwd: z.string().min(1).max(4096).optional(),
   env: envSchema.optional(),
   user: z.string().min(1).max(128).optional(),
   timeoutMs: durationMsSchema.optional(),
 };
 
-function hasOneCommand(body: { command?: string | undefined; argv?: string[] | undefined }): boolean {
-  return (body.command === undefined) !== (body.argv === undefined);
+function isShortEnough(code: string): boolean {
+  return code.length * 3 <= MAX_CODE_BYTES || new TextEncoder().encode(code).length <= MAX_CODE_BYTES;
 }
-const oneCommand = { error: "give either command or argv" };
+
+interface ProgramFields {
+  readonly command?: string | undefined;
+  readonly argv?: readonly string[] | undefined;
+  readonly code?: string | undefined;
+  readonly language?: string | undefined;
+}
+
+function hasOneProgram({ command, argv, code }: ProgramFields): boolean {
+  return [command, argv, code].filter((given) => given !== undefined).length === 1;
+}
+const oneProgram = { error: "give one of command, argv and code" };
+
+function hasCodeForLanguage({ code, language }: ProgramFields): boolean {
+  return language === undefined || code !== undefined;
+}
+const codeForLanguage = { error: "language needs code", path: ["language"] };
 
 export const execBodySchema = z
   .strictObject({
@@ -24,7 +50,8 @@ export const execBodySchema = z
     /** Sent to standard input, which then ends. */
     stdin: z.string().optional(),
   })
-  .refine(hasOneCommand, oneCommand)
+  .refine(hasOneProgram, oneProgram)
+  .refine(hasCodeForLanguage, codeForLanguage)
   .meta({ id: "Exec" });
 
 export const execResultSchema = z
@@ -58,7 +85,8 @@ export const startProcessBodySchema = z
     /** How much output the agent keeps for later readers. */
     journalBytes: z.int().min(1).optional(),
   })
-  .refine(hasOneCommand, oneCommand)
+  .refine(hasOneProgram, oneProgram)
+  .refine(hasCodeForLanguage, codeForLanguage)
   .meta({ id: "StartProcess" });
 
 export const processExitSchema = z

@@ -70,6 +70,13 @@ export const routes = {
     body: json(process.execBodySchema),
     answer: json(process.execResultSchema),
   },
+  getSandboxHealth: {
+    ...look,
+    path: `${SANDBOX}/health`,
+    summary: "Get whether a sandbox answers; does not restore it or count as use",
+    access: "sandbox",
+    answer: json(sandbox.sandboxHealthSchema),
+  },
   getSandboxMetrics: {
     ...look,
     path: `${SANDBOX}/metrics`,

@@ -158,6 +158,14 @@ export const sandboxResourceSchema = z
   })
   .meta({ id: "Sandbox" });
 
+export const sandboxHealthSchema = z
+  .strictObject({
+    /** Whether it is ready and its agent answers; a busy agent counts as healthy. */
+    healthy: z.boolean(),
+    state: sandboxStateSchema,
+  })
+  .meta({ id: "SandboxHealth" });
+
 export const listSandboxesQuerySchema = z
   .strictObject({
     state: sandboxStateSchema,
@@ -178,5 +186,6 @@ export type Activity = z.infer<typeof activitySchema>;
 export type CreateSandboxBody = z.infer<typeof createSandboxBodySchema>;
 export type UpdateSandboxBody = z.infer<typeof updateSandboxBodySchema>;
 export type SandboxResource = z.infer<typeof sandboxResourceSchema>;
+export type SandboxHealth = z.infer<typeof sandboxHealthSchema>;
 export type ListSandboxesQuery = z.infer<typeof listSandboxesQuerySchema>;
 export type SandboxPage = z.infer<typeof sandboxPageSchema>;

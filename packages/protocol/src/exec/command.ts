@@ -3,6 +3,16 @@ import type { StartProcessBody } from "../api/process.ts";
 /** A string is run by /bin/sh. A list is a program and its arguments, which no shell interprets. */
 export type Command = string | readonly string[];
 
+/** Source code, run by the interpreter of its language. */
+export interface SourceCode {
+  readonly code: string;
+  /** The default is the sandbox's language. */
+  readonly language?: string | undefined;
+}
+
+/** What a process runs. */
+export type Program = Command | SourceCode;
+
 export interface CommandOptions {
   readonly cwd?: string | undefined;
   /** Added to the sandbox's environment. */
@@ -17,6 +27,12 @@ export function commandTarget(command: Command): { command: string } | { argv: s
   return typeof command === "string" ? { command } : { argv: [...command] };
 }
 
-export function commandBody(command: Command, { cwd, env, user, timeoutMs }: CommandOptions): StartProcessBody {
-  return { ...commandTarget(command), cwd, env, user, timeoutMs };
+/** The request to run a program. */
+export function commandBody(program: Program, { cwd, env, user, timeoutMs }: CommandOptions): StartProcessBody {
+  const target = isSourceCode(program) ? { code: program.code, language: program.language } : commandTarget(program);
+  return { ...target, cwd, env, user, timeoutMs };
+}
+
+function isSourceCode(program: Program): program is SourceCode {
+  return typeof program === "object" && "code" in program;
 }

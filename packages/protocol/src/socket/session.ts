@@ -20,7 +20,7 @@ export const sessionStatusSchema = z.enum([
 ]);
 
 /** All code of an execution is in one message. */
-export const MAX_SESSION_MESSAGE_BYTES = 16 * 1024 * 1024;
+export const MAX_SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 const PROCESS_PREFIX = "session-";
 

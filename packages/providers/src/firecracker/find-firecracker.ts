@@ -17,9 +17,12 @@ export interface Firecracker {
 const WHERE_FROM =
   "download both programs of a release from https://github.com/firecracker-microvm/firecracker/releases, and put them on the PATH";
 
-/** In order of preference: SANDPIPER_FIRECRACKER, one on the PATH, one in the cache; with the jailer beside it. */
-export async function findFirecracker(environment: NodeJS.ProcessEnv = process.env): Promise<Firecracker> {
-  const chosen = environment["SANDPIPER_FIRECRACKER"] || undefined;
+/** In order of preference: the given path, SANDPIPER_FIRECRACKER, one on the PATH, one in the cache; with the jailer beside it. */
+export async function findFirecracker(
+  environment: NodeJS.ProcessEnv = process.env,
+  given?: string | undefined,
+): Promise<Firecracker> {
+  const chosen = given ?? (environment["SANDPIPER_FIRECRACKER"] || undefined);
   const cache = join(cacheDirectory(environment), "firecracker/firecracker");
   const path = chosen ?? findProgram("firecracker", environment["PATH"]) ?? cache;
   const version = await programVersion(path, /^Firecracker v(\d+\.\d+\.\d+)/m);

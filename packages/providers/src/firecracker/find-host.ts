@@ -17,7 +17,7 @@ const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 /** Throws when this host lacks something that machines need, with the remedy. */
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
   requireLinux("Firecracker machines");
-  const firecracker = await findFirecracker(options.environment);
+  const firecracker = await findFirecracker(options.environment, options.firecrackerPath);
   requireRoot("Firecracker machines", "to run each in its own jail");
   requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
   const directory = join(options.stateDirectory, "firecracker");

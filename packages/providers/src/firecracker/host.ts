@@ -8,6 +8,8 @@ export interface FirecrackerOptions {
   readonly stateDirectory: string;
   /** The environment in which programs are found; this program's by default. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** The program; by default it is searched for in the environment. */
+  readonly firecrackerPath?: string | undefined;
   /** The device that Firecracker opens; $SANDPIPER_KVM or /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
   /** The kernel of machines that do not name one; the one that set-up downloaded by default. */

@@ -1,10 +1,10 @@
 import {
   abortError,
-  type Command,
   commandBody,
   type ExecOptions,
   ExecOutput,
   type ExecResult,
+  type Program,
 } from "@sandpiper/protocol";
 import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
@@ -14,8 +14,8 @@ import type { OpenMessage, SocketStream } from "../socket/socket-stream.ts";
 import { ProcessStream } from "./process-stream.ts";
 import { StdinStream } from "./stdin-stream.ts";
 
-/** Runs a command to its end: one message starts it, and its output and exit come back on the same stream. */
-export async function exec(link: SandboxLink, command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+/** Runs a program to its end: one message starts it, and its output and exit come back on the same stream. */
+export async function exec(link: SandboxLink, program: Program, options: ExecOptions = {}): Promise<ExecResult> {
   const { signal } = options;
   const what = `exec in sandbox ${link.id}`;
   if (signal?.aborted) throw abortError(signal, what);
@@ -29,7 +29,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
 
   const stream = new ProcessStream(link, {
     process,
-    spawn: { process, ...commandBody(command, options), stdin: hasInput },
+    spawn: { process, ...commandBody(program, options), stdin: hasInput },
     offset: 0,
     history,
     onOpened() {

@@ -1,8 +1,8 @@
 import {
   abortError,
-  type Command,
   type CommandOptions,
   commandBody,
+  type Program,
   type StartProcessBody,
   type TerminalSize,
 } from "@sandpiper/protocol";
@@ -32,11 +32,11 @@ export interface AttachOptions extends CallOptions {
 }
 
 /** Resolves when the process runs. An abort before that kills it. */
-export function startProcess(link: SandboxLink, command: Command, options: StartOptions = {}): Promise<Process> {
+export function startProcess(link: SandboxLink, program: Program, options: StartOptions = {}): Promise<Process> {
   const { stdin, pty, journalBytes, signal, id = randomId() } = options;
   const spawn: StartProcessBody = {
     process: id,
-    ...commandBody(command, options),
+    ...commandBody(program, options),
     stdin,
     pty: pty && { rows: pty.rows, cols: pty.cols },
     journalBytes,

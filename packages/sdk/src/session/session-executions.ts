@@ -1,4 +1,4 @@
-import { executionProcess, MAX_SESSION_MESSAGE_BYTES, SandboxError } from "@sandpiper/protocol";
+import { executionProcess, MAX_SOCKET_MESSAGE_BYTES, SandboxError } from "@sandpiper/protocol";
 import type { HttpTransport } from "../http/http-transport.ts";
 import { randomId } from "../random-id.ts";
 import { errorOfEvent, type OutputEvent, type StatusEvent } from "./session-event.ts";
@@ -147,7 +147,7 @@ export class SessionExecutions {
 /** The node closes a connection on which more arrives. */
 function requireSize(source: object): void {
   const sizeBytes = new TextEncoder().encode(JSON.stringify(source)).length;
-  const limitBytes = MAX_SESSION_MESSAGE_BYTES - ENVELOPE_BYTES;
+  const limitBytes = MAX_SOCKET_MESSAGE_BYTES - ENVELOPE_BYTES;
   if (sizeBytes <= limitBytes) return;
   throw new SandboxError("body_too_large", {
     message: `the code was not run: its message has ${sizeBytes} bytes`,

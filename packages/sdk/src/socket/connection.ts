@@ -10,6 +10,7 @@ import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
 import type { CookieJar } from "../http/cookie-jar.ts";
 import { isMoving, isPaused } from "../moving.ts";
+import type { Timing } from "../timing.ts";
 import { unreachable } from "../unreachable.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { parseServerMessage } from "./server-message.ts";
@@ -70,6 +71,10 @@ export class Connection {
   constructor(spec: ClientSpec, options: ConnectionOptions) {
     this.#spec = spec;
     this.#options = options;
+  }
+
+  get timing(): Timing {
+    return this.#spec.timing;
   }
 
   /** With `isUrgent` false it is sent after the current messages have been handled. */

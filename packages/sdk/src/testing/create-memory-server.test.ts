@@ -27,6 +27,16 @@ describe("the in-memory server", () => {
     expect(await sandbox.processes()).toEqual([]);
   });
 
+  it("answers source code with its language, by default the sandbox's", async () => {
+    const server = createMemoryServer();
+    server.onExec(({ code, language, stdin }) => ({ stdout: `${language}: ${code} ${stdin}` }));
+    await using sandbox = await Sandbox.create({ ...server.clientOptions, language: "bash" });
+    expect((await sandbox.runCode("true")).stdout).toBe("bash: true ");
+    expect((await sandbox.runCode("1", { language: "ts", stdin: "in" })).stdout).toBe("typescript: 1 in");
+    const error = await rejection(sandbox.runCode("1", { language: "cobol" }));
+    expect(error).toMatchObject({ reason: "unknown_language", hint: expect.stringContaining("python") });
+  });
+
   it("fails clearly when no answer was scripted", async () => {
     await using sandbox = await Sandbox.create(createMemoryServer().clientOptions);
     expect(await sandbox.exec(["ls", "-l"])).toMatchObject({

@@ -28,6 +28,10 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return { items: items.slice(from, to), nextCursor: to < items.length ? String(to) : null };
   },
   getSandbox: (state, { path }) => state.sandbox(path.id).resource,
+  getSandboxHealth: (state, { path }) => {
+    const { resource } = state.sandbox(path.id);
+    return { healthy: resource.state === "ready", state: resource.state };
+  },
   updateSandbox: async (state, { path, json }) => {
     const sandbox = state.sandbox(path.id);
     sandbox.resource = { ...sandbox.resource, ...(await json()) };

@@ -9,9 +9,12 @@ import { createDeferred } from "../deferred.ts";
 
 export interface ExecCall {
   readonly sandboxId: string;
-  /** The shell command; undefined for a program with arguments. */
+  /** The shell command; undefined for a program with arguments, and for source code. */
   readonly command: string | undefined;
   readonly argv: readonly string[] | undefined;
+  readonly code: string | undefined;
+  /** The language of the code. */
+  readonly language: string | undefined;
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   /** All input up to its end. */
@@ -63,11 +66,11 @@ export class MemoryProcess {
   }
 
   get resource(): ProcessResource {
-    const { argv, command, cwd, user, pty } = this.#body;
+    const { argv, command, code, language, cwd, user, pty } = this.#body;
     return {
       id: this.id,
       pid: 1,
-      argv: argv ?? ["/bin/sh", "-c", command ?? ""],
+      argv: argv ?? (code === undefined ? ["/bin/sh", "-c", command ?? ""] : [language ?? "", "/tmp/code"]),
       cwd: cwd ?? "/",
       user: user ?? "user",
       hasPty: pty !== undefined,
@@ -82,9 +85,10 @@ export class MemoryProcess {
 
   async run(handler: ExecHandler, env: Readonly<Record<string, string>>): Promise<void> {
     await this.#stdinEnded.promise;
-    const { command, argv, cwd } = this.#body;
+    const { command, argv, code, language, cwd } = this.#body;
     const stdin = await new Blob(this.#stdin as Uint8Array<ArrayBuffer>[]).text();
-    const call = { sandboxId: this.#sandboxId, command, argv, cwd, env: { ...env, ...this.#body.env }, stdin };
+    const program = { command, argv, code, language };
+    const call = { sandboxId: this.#sandboxId, ...program, cwd, env: { ...env, ...this.#body.env }, stdin };
     let answer: ExecAnswer;
     try {
       answer = await handler(call);

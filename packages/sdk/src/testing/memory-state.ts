@@ -4,6 +4,8 @@ import {
   type EventBody,
   type EventKind,
   type FileEventBody,
+  findLanguage,
+  languages,
   type NodeResource,
   SandboxError,
   type SandboxId,
@@ -29,8 +31,8 @@ export class MemoryState {
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
   /** Called with sandboxes that were rolled back. */
   readonly rollbackListeners = new Set<(sandboxId: string) => void>();
-  handler: ExecHandler = ({ command, argv }) => ({
-    stderr: `no answer was scripted for ${JSON.stringify(command ?? argv)}; script one with server.onExec`,
+  handler: ExecHandler = ({ command, argv, code }) => ({
+    stderr: `no answer was scripted for ${JSON.stringify(command ?? argv ?? code)}; script one with server.onExec`,
     exitCode: 127,
   });
   readonly #idempotency = new Map<string, string>();
@@ -156,11 +158,12 @@ export class MemoryState {
 
   /** Starts the process unless it exists. */
   start(sandboxId: string, body: StartProcessBody): MemoryProcess {
-    const { processes, env } = this.readySandbox(sandboxId);
+    const { processes, env, resource } = this.readySandbox(sandboxId);
     const id = body.process ?? crypto.randomUUID();
     const known = processes.get(id);
     if (known !== undefined) return known;
-    const process = new MemoryProcess(id, sandboxId, body);
+    const program = body.code === undefined ? body : { ...body, language: languageOf(body, resource) };
+    const process = new MemoryProcess(id, sandboxId, program);
     processes.set(id, process);
     void process.run(this.handler, env);
     return process;
@@ -175,4 +178,14 @@ export class MemoryState {
   fileChanged(sandbox: string, kind: FileEventBody["kind"], path: string): void {
     for (const listener of this.listeners) listener({ file: { sandbox, kind, path, to: null } });
   }
+}
+
+function languageOf({ language: given }: StartProcessBody, resource: SandboxResource): string {
+  const language = given ?? resource.language ?? undefined;
+  const found = language === undefined ? undefined : findLanguage(language);
+  if (found !== undefined) return found;
+  throw new SandboxError("unknown_language", {
+    message: language === undefined ? "no language was given" : `${JSON.stringify(language)} is not a known language`,
+    hint: `use one of ${languages.join(", ")}`,
+  });
 }

@@ -55,7 +55,11 @@ describe("a container", () => {
   it("is refused if the provider has no containers, or an option is invalid", async () => {
     const { request } = await setUp(new MockProvider());
     const create = (container: object) => request("POST", "/v1/sandboxes", { json: { provider: "mock", container } });
-    expect(await errorOf(await create({ ports: [80] }))).toMatchObject({ status: 400, reason: "no_containers" });
+    expect(await errorOf(await create({ ports: [80], network: "bridge" }))).toMatchObject({
+      status: 400,
+      reason: "no_containers",
+      message: expect.stringContaining("cannot use container.network, container.ports: provider"),
+    });
     for (const wrong of [{ privileged: true }, { ports: [0] }, { project: "a".repeat(41) }, { network: "-x" }]) {
       expect(await errorOf(await create(wrong))).toMatchObject({ status: 400, reason: "invalid_body" });
     }

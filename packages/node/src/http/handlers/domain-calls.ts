@@ -11,6 +11,10 @@ export const domainCalls = {
       : deps.access.resource(principal, saved.record, null),
   updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
   deleteSandbox: ({ principal, params, query, deps }) => deps.sandboxes.remove(principal, params.id, query),
+  getSandboxHealth: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.sandboxes.health(principal, params.id)
+      : { healthy: false, state: deps.access.resource(principal, saved.record, null).state },
   getSandboxMetrics: ({ open }) => open().metrics(),
   forkSandbox: ({ principal, params, body, deps }) => itemsOf(deps.forks.fork(principal, params.id, body)),
   pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),

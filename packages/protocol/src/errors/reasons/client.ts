@@ -17,7 +17,6 @@ export const clientReasons = {
   not_downloadable: { code: "invalid_argument", meaning: "The path in the sandbox is neither a file nor a directory.", hint: "name a file or a directory" },
   not_in_memory: { code: "unimplemented", meaning: "The in-memory server for tests lacks this operation.", hint: "use a node for this test" },
   output_failed: { code: "unavailable", meaning: "The CLI could not write the command's output, and killed the command.", hint: "check where the output goes" },
-  output_too_long: { code: "resource_exhausted", meaning: "The command wrote more than --json can hold.", hint: "run it without --json, which streams output of any length" },
   timeout_ignored: { code: "deadline_exceeded", meaning: "The command outlived its timeout, so the CLI destroyed the sandbox.", hint: "do not trust its output: the command may have taken over the sandbox's agent" },
   unexpected_answer: { code: "unavailable", meaning: "The server's answer is not one of a Sandpiper node.", hint: "check that the address is that of a Sandpiper node", details: { status: "number" } },
   unreadable_upload: { code: "invalid_argument", meaning: "The file or directory to upload cannot be read.", hint: "name a file or directory that you may read" },

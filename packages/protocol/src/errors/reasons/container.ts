@@ -32,7 +32,7 @@ export const containerReasons = {
   mount_target_taken: { code: "invalid_argument", meaning: "Nothing can be mounted at this path of the sandbox.", hint: "choose another path", details: { target: "string" } },
   network_not_allowed: { code: "invalid_argument", meaning: "The sandbox may not join this network.", hint: "use an allowed network; the operator allows others with the networks option of the docker provider", details: { network: "string", allowed: "string[]" } },
   no_container_provider: { code: "unimplemented", meaning: "The node has no provider of containers.", hint: "ask the operator to add docker to the node's providers setting" },
-  no_containers: { code: "invalid_argument", meaning: "The options need a container, and the provider creates none.", hint: "leave the container options out, or use a provider of containers such as docker", details: { provider: "string" } },
+  no_containers: { code: "invalid_argument", meaning: "The options need a container, and the provider creates none.", hint: "leave the container options out, or use a provider of containers such as docker", details: { provider: "string", fields: "string[]?" } },
   no_git_in_image: { code: "failed_precondition", meaning: "The workspace was not cloned because the image has no git.", hint: "use an image that has git, or mount a directory as the workspace" },
   no_host_paths: { code: "invalid_argument", meaning: "The sandbox runs in a machine that cannot mount directories of the host.", hint: "write the files into the sandbox, or use the provider docker" },
   no_published_ports: { code: "invalid_argument", meaning: "Ports cannot be published because the machine has no network device.", hint: "leave container.ports out, and reach the port through the sandbox itself" },

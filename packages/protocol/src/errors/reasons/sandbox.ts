@@ -26,6 +26,6 @@ export const sandboxReasons = {
   sandbox_paused: { code: "failed_precondition", meaning: "The sandbox is paused.", hint: "resume it", details: { id: "string", state: "string" } },
   sandbox_stopped: { code: "unavailable", meaning: "The sandbox is being saved, or was saved and stopped.", hint: "resume it, or retry: it may be running elsewhere by now", details: { expected: "string?", actual: "string?" } },
   session_taken_over: { code: "failed_precondition", meaning: "Another client has taken over the session with the sandbox's token.", hint: "attach again when that client has left, or take the sandbox over with its token" },
-  unknown_provider: { code: "invalid_argument", meaning: "The node has no provider of this name.", hint: "name a provider of this node", details: { provider: "string", known: "string[]" } },
-  provider_not_configured: { code: "failed_precondition", meaning: "The node was started without the provider of this sandbox.", hint: "start the node with the provider that created this sandbox" },
+  unknown_provider: { code: "invalid_argument", meaning: "The node has no provider of this name.", hint: "name a provider of this node, or enable it with the node's setting providers", details: { provider: "string", known: "string[]" } },
+  provider_not_configured: { code: "failed_precondition", meaning: "The node was started without the provider of this sandbox.", hint: "add the provider that created this sandbox to the node's setting providers" },
 } as const satisfies Record<string, ErrorReasonEntry>;
