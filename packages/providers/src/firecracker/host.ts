@@ -1,3 +1,4 @@
+import type { KillList } from "../host/kill-list.ts";
 import { findMachineHost, type MachineHost } from "../host/machine-host.ts";
 import type { Firecracker } from "./find-firecracker.ts";
 import type { BootFiles } from "./machine/boot-files.ts";
@@ -10,6 +11,7 @@ export interface FirecrackerOptions {
   readonly environment?: NodeJS.ProcessEnv | undefined;
   /** The device that Firecracker opens; /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
+  readonly killList?: KillList | undefined;
 }
 
 /** Everything on this host that is needed to make machines. */
@@ -26,6 +28,10 @@ export interface FirecrackerHost extends MachineHost {
 }
 
 /** Enough to find and end machines, also where no new machine can start. */
-export function findFirecrackerState(stateDirectory: string): MachineHost {
-  return findMachineHost({ emulator: "Firecracker", name: "firecracker", stateDirectory, explain: explainMachine });
+export function findFirecrackerState({
+  stateDirectory,
+  killList,
+}: Pick<FirecrackerOptions, "stateDirectory" | "killList">): MachineHost {
+  const place = { name: "firecracker", stateDirectory, killList };
+  return findMachineHost({ emulator: "Firecracker", ...place, explain: explainMachine });
 }
