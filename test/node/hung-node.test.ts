@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
 import { describe, expect, it } from "vitest";
+import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { startPodman } from "../../packages/providers/src/docker/testing/podman.ts";
 import { findProcesses } from "../../packages/providers/src/docker/testing/processes.ts";
 import { freshDirectory, shared } from "../../packages/providers/src/host/testing/shared.ts";
-import { DockerHome, SHOW, write } from "./docker-home.ts";
+import { DockerHome, IMAGE, SHOW, write } from "./docker-home.ts";
 import { startTwoNodes } from "./two-nodes.ts";
 
 const LEASE_MS = 6000;
@@ -16,11 +17,20 @@ const TIMEOUT_MS = 90_000;
 const store = freshDirectory("hung-store");
 const [docker, other] = await Promise.all([shared(DockerHome.start()), shared(DockerHome.start({ hasImage: false }))]);
 const podman = await shared(DockerHome.start({ startEngine: startPodman }));
+const remote = await startDockerd({ tls: true });
+const behindTls = await shared(DockerHome.start({ startEngine: async () => remote }));
+const withTls = {
+  config: (settings: NodeConfigOptions) =>
+    behindTls.config({ ...settings, docker: { url: remote.tls?.url ?? "", image: IMAGE } }),
+  left: () => behindTls.left(),
+};
+// The nodes inherit them; addresses of sockets do not use them.
+Object.assign(process.env, { DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: remote.tls?.certificates });
 const startCluster = (homes: Parameters<typeof startTwoNodes>[0]) =>
   startTwoNodes(homes, { store: `file://${store}`, leaseMs: LEASE_MS });
 
 describe("a sandbox whose node hangs for longer than its lease", () => {
-  const onDocker = (name: string, home: DockerHome) =>
+  const onDocker = (name: string, home: Pick<DockerHome, "config" | "left">) =>
     it(
       `runs on another node only after its container ${name} has ended, and stays there when the first resumes`,
       async () => {
@@ -46,6 +56,7 @@ describe("a sandbox whose node hangs for longer than its lease", () => {
     );
   onDocker("on Docker", docker);
   onDocker("on Podman", podman);
+  onDocker("on an engine with TLS", withTls);
 });
 
 describe("provider local", () => {

@@ -36,7 +36,8 @@ pub fn kill(engine: &Engine, id: &str, home: &str) -> io::Result<bool> {
 fn request(engine: &Engine, method: &str, path: &str) -> io::Result<(u16, Vec<u8>)> {
     let Engine { address, api_version } = engine;
     let mut stream = connect(address)?;
-    write!(stream, "{method} /v{api_version}{path} HTTP/1.0\r\nHost: engine\r\nContent-Length: 0\r\n\r\n")?;
+    let head = format!("{method} /v{api_version}{path} HTTP/1.0\r\nHost: engine\r\nContent-Length: 0\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
     let mut answer = Vec::new();
     stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
     parse(&answer).ok_or_else(|| io::Error::other("the engine's answer is not HTTP"))
@@ -103,7 +104,7 @@ mod tests {
         let (engine, serving) = engine(vec![list, "HTTP/1.0 204 No Content\r\n\r\n"]);
         assert!(!kill(&engine, "abc", "0a1b").unwrap());
         let requests = serving.join().unwrap();
-        assert!(requests[0].starts_with("GET /v1.51/containers/json?filters=%7B%22label%22"));
+        assert!(requests[0].starts_with("GET /v1.51/containers/json?filters=%7B%22%6C%61%62%65%6C%22"));
         assert_eq!(requests[1], "POST /v1.51/containers/c0ffee/kill?signal=SIGKILL HTTP/1.0");
     }
 

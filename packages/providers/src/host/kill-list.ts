@@ -13,7 +13,7 @@ export type KillTarget =
   | { readonly command: readonly string[] };
 
 /** The containers of a sandbox on an engine without TLS. */
-export interface ContainersTarget {
+interface ContainersTarget {
   /** The address is the path of a socket, or `host:port`. */
   readonly engine: { readonly address: string; readonly apiVersion: string };
   /** The label of the home that the containers belong to. */
