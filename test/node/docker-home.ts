@@ -23,20 +23,23 @@ export async function containersAndVolumes({ docker }: Engine, sharedVolumes: Re
   return [...containers.flatMap(({ Names }) => Names), ...volumes];
 }
 
+type TestEngine = AsyncDisposable & Pick<Dockerd, "url">;
+type StartEngine = () => Promise<TestEngine>;
+
 /** A container engine for the nodes of a test file. */
 export class DockerHome implements AsyncDisposable {
-  readonly #dockerd: Dockerd;
+  readonly #dockerd: TestEngine;
   readonly #engine: Engine;
   readonly #paths: string[] = [];
 
-  private constructor(dockerd: Dockerd, engine: Engine) {
+  private constructor(dockerd: TestEngine, engine: Engine) {
     this.#dockerd = dockerd;
     this.#engine = engine;
   }
 
-  /** Starts an engine with the sandboxes' image, or without images. */
-  static async start({ hasImage = true } = {}): Promise<DockerHome> {
-    const dockerd = await startDockerd();
+  /** Starts Docker or another engine with the sandboxes' image, or without images. */
+  static async start({ hasImage = true, startEngine = startDockerd as StartEngine } = {}): Promise<DockerHome> {
+    const dockerd = await startEngine();
     try {
       const engine = await connectTo(dockerd);
       if (hasImage) await importTestImage(engine, { name: IMAGE });
@@ -72,7 +75,7 @@ export class DockerHome implements AsyncDisposable {
     const images = await docker.listImages({ all: true });
     return [
       ...(await containersAndVolumes(this.#engine, /^sandpiper-agent-/)),
-      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== IMAGE),
+      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => !name.endsWith(IMAGE)),
     ];
   }
 

@@ -38,6 +38,15 @@ export class NodeProcess implements AsyncDisposable {
     await collected;
   }
 
+  /** Stops the process, like a paused machine, until `thaw`. */
+  freeze(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   /** Sends SIGKILL: the node cannot clean up. */
   kill(): Promise<void> {
     return this.#end("SIGKILL");
@@ -55,6 +64,8 @@ export class NodeProcess implements AsyncDisposable {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, "exit");
     this.#child.kill(signal);
+    // A frozen process receives no signal but SIGKILL.
+    this.thaw();
     await exited;
   }
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { createProvider } from "@sandpiper/node";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -33,6 +33,16 @@ export class QemuHome implements AsyncDisposable {
     return tracesOf(id as SandboxId, this.path);
   }
 
+  /** The processes of a sandbox's machine on this home's node. */
+  processesOf(id: string): readonly string[] {
+    return processesIn(join(this.path, "node/qemu/instances", id));
+  }
+
+  /** Whether the sandbox's machine was started before its sandbox existed. */
+  isFromPrepared(id: string): boolean {
+    return namesIn(join(this.path, "node/qemu/instances", id)).includes("cgroup");
+  }
+
   /** Processes and directories of all machines, finished or not. */
   left(): readonly string[] {
     const directories = ["instances", "transient"].map((name) => join(this.path, "node/qemu", name));
@@ -57,7 +67,7 @@ function namesIn(directory: string): string[] {
 function processesIn(directory: string): string[] {
   return namesIn("/proc").filter((pid) => {
     try {
-      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/root`).includes(basename(directory));
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/root`).includes(directory);
     } catch {
       return false;
     }

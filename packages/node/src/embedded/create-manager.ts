@@ -9,7 +9,7 @@ import {
   stripTypes,
 } from "./create-provider.ts";
 
-export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
+export interface CreateManagerOptions extends ManagerConfigOptions, Omit<ProviderOptions, "killList"> {
   /** What runs the sandboxes; "gvisor" by default. */
   readonly provider?: ComposedProviderName | undefined;
 }

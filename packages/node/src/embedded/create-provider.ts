@@ -7,9 +7,11 @@ import {
   FirecrackerProvider,
   Guard,
   GvisorProvider,
-  instanceCgroup,
+  type KillList,
+  type KillTarget,
   LocalProvider,
   MachineDriver,
+  machineKillList,
   ProjectVms,
   QemuProvider,
   stateDirectory,
@@ -78,6 +80,8 @@ interface VmDockerSettings {
 export interface ProviderOptions {
   /** The program of provider firecracker; by default it is searched for, as docs/firecracker.md describes. */
   readonly firecrackerPath?: string | undefined;
+  /** Receives what the lease guard must kill, for nodes of a cluster. */
+  readonly killList?: KillList | undefined;
   /** Directory of the sandboxes and their files; $SANDPIPER_HOME or ~/.sandpiper by default. */
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
@@ -87,8 +91,8 @@ export interface ProviderOptions {
 }
 
 export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
-  const { home, docker = {}, qemu, firecracker, firecrackerPath, vmDocker } = options;
-  const state = home === undefined ? {} : { stateDirectory: resolve(home) };
+  const { home, docker = {}, qemu, firecracker, firecrackerPath, vmDocker, killList } = options;
+  const state = { ...(home === undefined ? {} : { stateDirectory: resolve(home) }), killList };
   switch (name) {
     case "gvisor":
       return new GvisorProvider(state);
@@ -97,7 +101,11 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
     case "firecracker":
       return new FirecrackerProvider({ ...state, ...firecracker, firecrackerPath });
     case "vm-docker":
-      return createVmDockerProvider(state.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
+      return createVmDockerProvider(state.stateDirectory ?? stateDirectory(), {
+        image: docker.image,
+        killList,
+        ...vmDocker,
+      });
     case "local":
       return new LocalProvider(state);
     case "docker": {
@@ -109,27 +117,43 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
 
 function createVmDockerProvider(
   home: string,
-  { image, ...settings }: VmDockerSettings & Pick<DockerSettings, "image">,
+  {
+    image,
+    killList,
+    ...settings
+  }: VmDockerSettings & Pick<DockerSettings, "image"> & Pick<ProviderOptions, "killList">,
 ): Provider {
   const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
-  const driver = createVmDriver(home, settings);
+  const machines = new Map<string, readonly KillTarget[]>();
+  const driver = createVmDriver(home, machines, settings);
+  const listFor = (id: string) => killList && machineKillList(killList, () => machines.get(id) ?? []);
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
     probe: () => driver.probe(),
     createEngineProvider: (vm, clock) =>
-      new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, image, clock }),
+      new DockerProvider({
+        stateDirectory: vm.directory,
+        engineUrl: vm.engineUrl,
+        image,
+        clock,
+        killList: listFor(vm.id),
+      }),
   });
 }
 
 /** Selects the driver for this operating system. */
-function createVmDriver(home: string, { images: archives = [], machineImage }: VmDockerSettings): VmDriver {
+function createVmDriver(
+  home: string,
+  killList: KillList,
+  { images: archives = [], machineImage }: VmDockerSettings,
+): VmDriver {
   // Kept apart from provider qemu, which would take these machines for its sandboxes.
   const stateDirectory = join(home, "vm");
   const directory = join(stateDirectory, "engines");
   if (process.platform === "darwin") return new VzDriver({ directory, image: machineImage, archives });
   if (process.platform === "win32") return new WslDriver({ directory, image: machineImage, archives });
   return new MachineDriver({
-    machines: new QemuProvider({ stateDirectory }),
+    machines: new QemuProvider({ stateDirectory, killList }),
     directory,
     consoleLog: (id) => join(stateDirectory, "qemu/instances", id, "machine/console.log"),
     archives,
@@ -137,9 +161,8 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
 }
 
 /** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */
-export function createGuard(home: string, clock: Clock): Guard {
+export function createGuard(home: string, options: { readonly clock: Clock; readonly graceMs: number }): Guard {
   const name = createHash("sha256").update(home).digest("hex").slice(0, 16);
   const directory = existsSync("/run") ? join("/run/sandpiper", name) : join(home, "guard");
-  const stateDirectory = join(home, "node");
-  return new Guard({ directory, clock, cgroupPath: (id) => instanceCgroup(id, { stateDirectory }) });
+  return new Guard({ directory, ...options });
 }

@@ -10,7 +10,7 @@ import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
-import { createProvider, stripTypes } from "../embedded/create-provider.ts";
+import { createProvider, type ProviderOptions, stripTypes } from "../embedded/create-provider.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
 import { Locator } from "../handoff/locator.ts";
@@ -31,6 +31,8 @@ export interface DomainOptions {
   readonly phase?: NodePhase | undefined;
   /** Replaces the configured providers; for tests. */
   readonly providers?: readonly Provider[] | undefined;
+  /** Receives what the lease guard must kill to end an instance. */
+  readonly killList?: ProviderOptions["killList"];
   /** Receives the instant until which a sandbox may run here. */
   readonly onDeadline?: ((id: SandboxId, deadlineMs: number | undefined) => void) | undefined;
   /** Receives failures that no caller waits for. */
@@ -53,7 +55,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);
   const { connectTimeoutMs } = config;
-  const configured = options.providers ?? configuredProviders(config);
+  const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });
   const pool = new NodePool({
     providers,
@@ -149,13 +151,16 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 }
 
 /** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */
-function configuredProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
+function configuredProviders(
+  { home, defaultProvider, providers, qemu, ...config }: NodeConfig,
+  { killList }: Pick<DomainOptions, "killList">,
+): Provider[] {
   const { connectTimeoutMs } = config;
   const firecracker = { ...config.firecracker, kernel: config.firecracker.kernel ?? undefined, connectTimeoutMs };
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
   const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
-    createProvider(name, { home: join(home, "node"), docker, qemu, firecracker, vmDocker }),
+    createProvider(name, { home: join(home, "node"), docker, qemu, firecracker, vmDocker, killList }),
   );
 }

@@ -63,11 +63,14 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   await checkpointStore.clear();
 
   // Domain
-  const guard = cluster && undo.use(createLeaseGuard(config, clock, onError));
+  const guardProcess = cluster && createGuard(config.home, { clock, graceMs: cluster.leases.timing.marginMs });
+  const lookMs = config.leaseMs / 3;
+  const guard = guardProcess && undo.use(new LeaseGuard({ guard: guardProcess, clock, lookMs, onError }));
   domain = createDomain(config, storage, {
     clock,
     phase,
     providers: options.providers,
+    killList: guardProcess?.killList,
     onDeadline: (id, deadlineMs) => guard?.setDeadline(id, deadlineMs),
     onError,
     observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
@@ -187,11 +190,6 @@ async function drainNode({ deadlineMs }: DrainNodeBody, options: DrainOptions): 
   await domain.handoffs?.drain(AbortSignal.timeout(deadlineMs ?? config.drainMs));
   // The other nodes must see at once that this one is empty.
   await cluster?.registry.announce().catch((thrown) => onError(SandboxError.from(thrown)));
-}
-
-function createLeaseGuard(config: NodeConfig, clock: Clock, onError: (error: SandboxError) => void): LeaseGuard {
-  const { home, leaseMs } = config;
-  return new LeaseGuard({ guard: createGuard(home, clock), clock, lookMs: leaseMs / 3, onError });
 }
 
 function countByState(records: readonly SandboxRecord[]): SandboxCount[] {

@@ -1,14 +1,17 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import type { KillList } from "../host/kill-list.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { type AgentStreams, agentStreams } from "./channel/agent-streams.ts";
 import type { NetworkPolicy } from "./container/network.ts";
 import type { PortPolicy } from "./container/ports.ts";
 import { Engine } from "./engine/engine.ts";
 import { findEndpoint } from "./engine/find-endpoint.ts";
+import { killContainersTarget } from "./engine/kill-containers-target.ts";
 import { homeOf } from "./engine/labels.ts";
 import { EngineEvents } from "./events/engine-events.ts";
 import { AgentVolume } from "./storage/agent-volume.ts";
@@ -40,6 +43,8 @@ export interface DockerOptions {
   readonly hostAddresses?: readonly string[] | undefined;
   /** The OCI runtime; by default gVisor where the engine has it, otherwise the engine's default. */
   readonly runtime?: string | undefined;
+  /** Receives what the lease guard must kill, for nodes of a cluster. */
+  readonly killList?: KillList | undefined;
 }
 
 /** Everything that creating containers needs. */
@@ -60,18 +65,19 @@ export interface DockerHost extends NetworkPolicy, PortPolicy {
 
 /** Connects to the engine, and throws an error with a hint if a requirement is missing. */
 export async function findDockerHost(options: DockerOptions, clock: Clock): Promise<DockerHost> {
-  const { stateDirectory } = options;
+  const { stateDirectory, engineUrl, killList } = options;
   const agent = findAgent();
-  const endpoint = await findEndpoint(options.engineUrl);
+  const endpoint = await findEndpoint(engineUrl);
   const engine = await Engine.connect(endpoint);
   requireSameProcessor(engine);
   requireRuntime(engine, options.runtime);
   const home = homeOf(stateDirectory);
+  const targetsOf = (id: SandboxId) => [killContainersTarget(engine, { id, home, engineUrl })];
   const isRemote = endpoint.url.protocol !== "unix:";
   return {
     stateDirectory,
     home,
-    store: new InstanceStore(join(stateDirectory, "docker/instances")),
+    store: new InstanceStore(join(stateDirectory, "docker/instances"), { killList, targetsOf }),
     engine,
     events: new EngineEvents({ engine, home, clock }),
     agentVolume: new AgentVolume({ engine, agent, home }),

@@ -24,7 +24,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   const kernel = await findKernel();
   const boot = sharedByKey((path) => makeBootFiles(join(directory, "boot"), { ...kernel, path }));
   const host: FirecrackerHost = {
-    ...findFirecrackerState(options.stateDirectory),
+    ...findFirecrackerState(options),
     firecracker,
     kernelVersion: options.kernel ?? kernel.version,
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),

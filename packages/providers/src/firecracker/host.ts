@@ -1,3 +1,4 @@
+import type { KillList } from "../host/kill-list.ts";
 import { findMachineHost, type MachineHost } from "../host/machine-host.ts";
 import type { Firecracker } from "./find-firecracker.ts";
 import type { BootFiles } from "./machine/boot-files.ts";
@@ -18,6 +19,7 @@ export interface FirecrackerOptions {
   readonly bootTimeoutMs?: number | undefined;
   /** How long a machine may take to accept the connection that follows a checkpoint; 10 s by default. */
   readonly connectTimeoutMs?: number | undefined;
+  readonly killList?: KillList | undefined;
 }
 
 /** Everything on this host that is needed to make machines. */
@@ -34,6 +36,10 @@ export interface FirecrackerHost extends MachineHost {
 }
 
 /** Enough to find and end machines, also where no new machine can start. */
-export function findFirecrackerState(stateDirectory: string): MachineHost {
-  return findMachineHost({ emulator: "Firecracker", name: "firecracker", stateDirectory, explain: explainMachine });
+export function findFirecrackerState({
+  stateDirectory,
+  killList,
+}: Pick<FirecrackerOptions, "stateDirectory" | "killList">): MachineHost {
+  const place = { name: "firecracker", stateDirectory, killList };
+  return findMachineHost({ emulator: "Firecracker", ...place, explain: explainMachine });
 }

@@ -97,11 +97,11 @@ export class FirecrackerProvider extends KernelProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listMachines(findFirecrackerState(this.stateDirectory));
+    return await listMachines(findFirecrackerState(this.#options));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    const host = findFirecrackerState(this.stateDirectory);
+    const host = findFirecrackerState(this.#options);
     const { spec } = await host.store.claim(id);
     const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
     const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
@@ -117,7 +117,7 @@ export class FirecrackerProvider extends KernelProvider implements Provider {
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeMachine(findFirecrackerState(this.stateDirectory), id);
+    await removeMachine(findFirecrackerState(this.#options), id);
   }
 
   #instance(host: MachineHost, spec: InstanceSpec): FirecrackerInstance {

@@ -6,12 +6,14 @@ import { findRunsc } from "../host/find-runsc.ts";
 import { missing, requireCgroups, requireLinux, requireRoot } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import { cgroupTargets, type KillList } from "../host/kill-list.ts";
 import { Runsc } from "./runsc.ts";
 
 export interface GvisorOptions {
   readonly stateDirectory: string;
   /** The path of runsc; found automatically by default. */
   readonly runsc?: string | undefined;
+  readonly killList?: KillList | undefined;
 }
 
 /** Everything on this host that is needed to make sandboxes. */
@@ -37,13 +39,15 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = requireCgroups();
   const directory = join(options.stateDirectory, "gvisor");
+  const cgroupPath = (id: SandboxId) => instanceCgroup(id, options);
+  const guarded = { killList: options.killList, targetsOf: (id: SandboxId) => cgroupTargets(cgroupPath(id)) };
   return {
     stateDirectory: options.stateDirectory,
-    store: new InstanceStore(join(directory, "instances")),
+    store: new InstanceStore(join(directory, "instances"), guarded),
     runsc: new Runsc({ runsc: runsc.path, launcher: findLauncher(), root: join(directory, "root") }),
     runscVersion: runsc.version,
     cgroups,
     agent: findAgent(),
-    cgroupPath: (id) => instanceCgroup(id, options),
+    cgroupPath,
   };
 }

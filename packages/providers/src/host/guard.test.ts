@@ -15,12 +15,14 @@ import { boxPath, CgroupBox } from "./testing/cgroup-box.ts";
 
 const nodeScript = fileURLToPath(new URL("testing/guarded-node.ts", import.meta.url));
 
+const GRACE_MS = 100;
+
 let directory: string;
 let guard: Guard;
 let boxes: CgroupBox[];
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "sandpiper-guard-"));
-  guard = new Guard({ directory, cgroupPath: boxPath });
+  guard = new Guard({ directory, graceMs: GRACE_MS });
   boxes = [];
 });
 afterEach(async () => {
@@ -34,6 +36,7 @@ afterEach(async () => {
 async function createBox(processes?: number): Promise<CgroupBox> {
   const box = await CgroupBox.create(processes);
   boxes.push(box);
+  guard.killList.set(box.id, box.targets);
   return box;
 }
 
@@ -104,7 +107,7 @@ describe("an instance", () => {
 
 describe("the lease guard", () => {
   it("runs once for a directory, however often it is started", async () => {
-    await Promise.all([guard.start(), guard.start(), new Guard({ directory, cgroupPath: boxPath }).start()]);
+    await Promise.all([guard.start(), guard.start(), new Guard({ directory, graceMs: GRACE_MS }).start()]);
     const pid = guardPid();
     await guard.start();
     expect(guardPid()).toBe(pid);
@@ -214,7 +217,7 @@ describe("a forged lease", () => {
 async function forge(id: string, path: string): Promise<void> {
   await guard.start();
   const draft = join(directory, ".forged");
-  await writeFile(draft, `0\n${path}\n`);
+  await writeFile(draft, JSON.stringify({ deadlineMs: 0, graceMs: 0, targets: [{ cgroup: path }] }));
   await rename(draft, join(directory, id));
   await nextCheck();
 }

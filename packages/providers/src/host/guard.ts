@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { uptime } from "node:os";
 import { join } from "node:path";
@@ -8,13 +8,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { findGuard } from "./find-agent.ts";
+import type { KillList, KillTarget } from "./kill-list.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
 
 const ENDED = ".ended";
 const NODE = ".node";
 const GUARD = ".guard";
 
-const CGROUP_ROOT = "/sys/fs/cgroup";
+/** The format of leases that this node writes; a guard of another version may not read it. */
+const FORMAT = "2";
 
 const START_ATTEMPTS = 5;
 const LOOK_MS = 5;
@@ -24,8 +26,8 @@ export interface GuardOptions {
    * The guard's own directory, best in memory, so that a full or slow disk ends no lease. One node at a time uses it.
    */
   readonly directory: string;
-  /** Below the root of the cgroups; its last part begins with `sandpiper-<id>`. */
-  readonly cgroupPath: (id: SandboxId) => string;
+  /** How much later than its deadline another node may start a sandbox. */
+  readonly graceMs: number;
   readonly clock?: Clock;
 }
 
@@ -34,14 +36,22 @@ export interface GuardOptions {
  * and another node may have restored the same sandbox. A separate process does the work.
  */
 export class Guard {
+  /** What to kill for each sandbox. */
+  readonly killList: KillList = {
+    set: (id, targets) => this.#retarget(id, () => this.#targets.set(id, targets)),
+    delete: (id) => this.#retarget(id, () => this.#targets.delete(id)),
+  };
   readonly #directory: string;
-  readonly #cgroupPath: (id: SandboxId) => string;
+  readonly #graceMs: number;
   readonly #clock: Clock;
-  #hierarchies: readonly string[] | undefined;
+  readonly #targets = new Map<SandboxId, readonly KillTarget[]>();
+  /** By the clock of the guard process. */
+  readonly #deadlines = new Map<SandboxId, number>();
+  #hasRecalled = false;
 
-  constructor({ directory, cgroupPath, clock = systemClock }: GuardOptions) {
+  constructor({ directory, graceMs, clock = systemClock }: GuardOptions) {
     this.#directory = directory;
-    this.#cgroupPath = cgroupPath;
+    this.#graceMs = graceMs;
     this.#clock = clock;
   }
 
@@ -53,6 +63,9 @@ export class Guard {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
       // Must come first: a guard without leases stays only while it finds a node.
       this.#write(NODE, owner);
+      if (!this.#hasRecalled) this.#recall();
+      this.#hasRecalled = true;
+      await this.#endOther();
       if (await this.#isRunning()) return;
       await this.#spawn();
     }
@@ -67,9 +80,8 @@ export class Guard {
     // In this order: if the program is suspended in between, the deadline is too early, never too late.
     const boottimeMs = uptime() * 1000;
     const leftMs = deadlineMs - this.#clock.monotonicMs();
-    const deadline = Math.max(0, Math.floor(boottimeMs + leftMs));
     // Synchronous, so that renewals stay in order.
-    this.#write(id, [deadline, ...this.#cgroups(id), ""].join("\n"));
+    this.#writeLease(id, Math.max(0, Math.floor(boottimeMs + leftMs)));
   }
 
   /**
@@ -77,6 +89,7 @@ export class Guard {
    * starts again.
    */
   remove(id: SandboxId): void {
+    this.#deadlines.delete(id);
     for (const name of [id, `${id}${ENDED}`]) rmSync(join(this.#directory, name), { force: true });
   }
 
@@ -93,9 +106,31 @@ export class Guard {
     if (!names.some((name) => isSandboxId(name))) rmSync(this.#directory, { recursive: true, force: true });
   }
 
+  /** The guard must know new targets at once, not with the next renewal. */
+  #retarget(id: SandboxId, change: () => void): void {
+    change();
+    const deadlineMs = this.#deadlines.get(id);
+    if (deadlineMs !== undefined) this.#writeLease(id, deadlineMs);
+  }
+
   async #isRunning(): Promise<boolean> {
-    const owner = ownerFromText(await readFile(join(this.#directory, GUARD), "utf8").catch(() => ""));
+    const owner = ownerFromText(await this.#guardText());
     return owner !== undefined && (await isOwnerAlive(owner));
+  }
+
+  /** Ends a guard of another version; the next one continues with its leases. */
+  async #endOther(): Promise<void> {
+    const text = await this.#guardText();
+    const owner = ownerFromText(text);
+    if (owner === undefined || text.trim().split(" ")[3] === FORMAT) return;
+    while (await isOwnerAlive(owner)) {
+      process.kill(owner.pid, "SIGKILL");
+      await sleep(LOOK_MS);
+    }
+  }
+
+  #guardText(): Promise<string> {
+    return readFile(join(this.#directory, GUARD), "utf8").catch(() => "");
   }
 
   /** Resolves once the guard watches, or has exited. */
@@ -111,10 +146,18 @@ export class Guard {
     while (!hasEnded && !(await this.#isRunning())) await sleep(LOOK_MS);
   }
 
-  /** In every hierarchy, even if the cgroup does not exist yet. */
-  #cgroups(id: SandboxId): string[] {
-    this.#hierarchies ??= findHierarchies();
-    return this.#hierarchies.map((hierarchy) => join(hierarchy, this.#cgroupPath(id)));
+  /** The targets that an earlier process of this node wrote: its instances may still run. */
+  #recall(): void {
+    for (const id of readdirSync(this.#directory).filter((name) => isSandboxId(name))) {
+      const { targets } = parseLease(readFileSync(join(this.#directory, id), "utf8"));
+      if (!this.#targets.has(id as SandboxId)) this.#targets.set(id as SandboxId, targets);
+    }
+  }
+
+  #writeLease(id: SandboxId, deadlineMs: number): void {
+    this.#deadlines.set(id, deadlineMs);
+    const lease = { deadlineMs, graceMs: this.#graceMs, targets: this.#targets.get(id) ?? [] };
+    this.#write(id, JSON.stringify(lease));
   }
 
   #write(name: string, text: string): void {
@@ -122,14 +165,6 @@ export class Guard {
     writeFileSync(draft, text, { mode: 0o600 });
     renameSync(draft, join(this.#directory, name));
   }
-}
-
-function findHierarchies(): string[] {
-  const candidates = [CGROUP_ROOT, ...readdirSync(CGROUP_ROOT).map((name) => join(CGROUP_ROOT, name))];
-  // In v2 the root is itself a hierarchy, and the directories below it belong to it.
-  const [first, ...others] = candidates.filter((path) => existsSync(join(path, "cgroup.procs")));
-  if (first === undefined) return [];
-  return first === CGROUP_ROOT ? [first] : [first, ...others];
 }
 
 function textOfOwner({ pid, startTicks, bootId }: ProcessOwner): string {
@@ -140,4 +175,14 @@ function ownerFromText(text: string): ProcessOwner | undefined {
   const [pid, startTicks, bootId] = text.trim().split(" ");
   if (pid === undefined || startTicks === undefined || bootId === undefined) return undefined;
   return { pid: Number(pid), startTicks: Number(startTicks), bootId };
+}
+
+/** Without targets if another version wrote it. */
+function parseLease(text: string): { readonly targets: readonly KillTarget[] } {
+  try {
+    const { targets = [] } = JSON.parse(text);
+    return { targets };
+  } catch {
+    return { targets: [] };
+  }
 }

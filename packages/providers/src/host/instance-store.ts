@@ -5,11 +5,18 @@ import type { ErrorReason } from "@sandpiper/protocol";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { hasCode } from "./has-code.ts";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
+import type { KillList, KillTarget } from "./kill-list.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
 import { removeAbandoned, transientName } from "./transient-name.ts";
 
 const RECORD = "record.json";
 const REMOVING = "removing";
+
+export interface GuardedInstances {
+  readonly killList: KillList | undefined;
+  /** What the lease guard kills to end an instance. */
+  targetsOf(id: SandboxId): readonly KillTarget[] | Promise<readonly KillTarget[]>;
+}
 
 /**
  * The instances of one provider as directories, each with a record of its spec and its owner. A directory named with an
@@ -18,10 +25,12 @@ const REMOVING = "removing";
  */
 export class InstanceStore {
   readonly #root: string;
+  readonly #guarded: GuardedInstances | undefined;
   #owner: Promise<ProcessOwner> | undefined;
 
-  constructor(root: string) {
+  constructor(root: string, guarded?: GuardedInstances) {
     this.#root = root;
+    this.#guarded = guarded;
   }
 
   directory(id: SandboxId): string {
@@ -47,7 +56,14 @@ export class InstanceStore {
       await rm(transient, { recursive: true, force: true });
       throw hasCode(error, "ENOTEMPTY", "EEXIST") ? exists : error;
     }
+    await this.guard(id);
     return directory;
+  }
+
+  /** Lists the instance for the lease guard; call again before something else of it runs. */
+  async guard(id: SandboxId): Promise<void> {
+    const { killList, targetsOf } = this.#guarded ?? {};
+    if (killList !== undefined && targetsOf !== undefined) killList.set(id, await targetsOf(id));
   }
 
   async read(id: SandboxId): Promise<InstanceEntry | undefined> {
@@ -101,6 +117,7 @@ export class InstanceStore {
     const draft = join(directory, `${RECORD}~`);
     await writeFile(draft, JSON.stringify(next));
     await rename(draft, join(directory, RECORD));
+    await this.guard(id);
     return next;
   }
 
@@ -132,6 +149,7 @@ export class InstanceStore {
     } catch (error) {
       if (!hasCode(error, "ENOENT")) throw error;
     }
+    this.#guarded?.killList?.delete(id);
     await rm(transient, { recursive: true, force: true });
   }
 

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { type Clock, type InstanceSpec, type ProviderCapabilities, systemClock } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceStore } from "./instance-store.ts";
+import type { KillList } from "./kill-list.ts";
 import { Semaphore } from "./semaphore.ts";
 import { stateDirectory } from "./state-directory.ts";
 import { undoAfter } from "./undo-after.ts";
@@ -12,6 +13,8 @@ const BOOTS_PER_PROCESSOR = 2;
 export interface KernelProviderOptions {
   readonly stateDirectory?: string | undefined;
   readonly clock?: Clock | undefined;
+  /** Receives what the lease guard must kill, for nodes of a cluster. */
+  readonly killList?: KillList | undefined;
 }
 
 /** A provider of instances that each have their own kernel, as processes of this host. */

@@ -5,6 +5,7 @@ import { endCgroup } from "./end-cgroup.ts";
 import { requireCgroups } from "./host-requirements.ts";
 import { instanceCgroup } from "./instance-cgroup.ts";
 import { InstanceStore } from "./instance-store.ts";
+import { cgroupTargets, type KillList } from "./kill-list.ts";
 import { removeAbandonedMachines, type TransientMachineHost } from "./transient-machine.ts";
 
 /** The virtual machines of this host that run in one emulator. */
@@ -22,20 +23,26 @@ export interface MachineHostOptions extends Pick<MachineHost, "emulator"> {
   readonly stateDirectory: string;
   /** Receives the directory of an instance. */
   readonly explain: (directory: string) => Promise<string>;
+  readonly killList?: KillList | undefined;
+  /** The name of an instance's cgroup, where it differs from the id. */
+  readonly cgroupName?: ((directory: string) => Promise<string | undefined>) | undefined;
 }
 
 /** Enough to find and end machines, also where no new machine can start. */
-export function findMachineHost({ emulator, name, stateDirectory, explain }: MachineHostOptions): MachineHost {
+export function findMachineHost(options: MachineHostOptions): MachineHost {
+  const { emulator, name, stateDirectory, explain, killList, cgroupName } = options;
   const directory = join(stateDirectory, name);
-  const store = new InstanceStore(join(directory, "instances"));
   const cgroupPath = (id: string) => instanceCgroup(id, { stateDirectory });
+  const cgroupOf = async (id: SandboxId) => cgroupPath((await cgroupName?.(store.directory(id))) ?? id);
+  const targetsOf = async (id: SandboxId) => cgroupTargets(await cgroupOf(id));
+  const store: InstanceStore = new InstanceStore(join(directory, "instances"), { killList, targetsOf });
   return {
     emulator,
     store,
     cgroups: requireCgroups(),
     transientMachines: join(directory, "transient"),
     cgroupPath,
-    cgroupOf: async (id) => cgroupPath(id),
+    cgroupOf,
     explain: (id) => explain(store.directory(id)),
   };
 }

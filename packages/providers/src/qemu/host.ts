@@ -5,6 +5,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type GuestKernel, guestKernel } from "../guest/kernel.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import type { KillList } from "../host/kill-list.ts";
 import { findMachineHost, type MachineHost } from "../host/machine-host.ts";
 import { sharedByKey } from "../host/shared.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
@@ -13,7 +14,10 @@ import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts
 import { explainMachine } from "./machine/start-machine.ts";
 import { WaitingShell } from "./machine/waiting-shell.ts";
 
-/** Names the cgroup in which a machine was prepared; without the file it follows from the instance's id. */
+/**
+ * Names the cgroup in which a machine was prepared; without the file it follows from the instance's id. It is not in the
+ * machine's directory, which QEMU's user can write to.
+ */
 export const CGROUP_FILE = "cgroup";
 const MACHINE = "machine";
 
@@ -36,20 +40,22 @@ export interface QemuHost extends QemuState {
 }
 
 /** Throws when this host lacks something that set-up cannot install, with the remedy. */
-export function findQemuState(stateDirectory: string): QemuState {
+export function findQemuState(
+  stateDirectory: string,
+  { killList }: { readonly killList?: KillList | undefined } = {},
+): QemuState {
   requireLinux("QEMU machines");
   requireRoot("QEMU machines", "to run each as its own user and in its own cgroup");
   requireShortPath(stateDirectory, "qemu", [MONITOR_SOCKET]);
   const explain = (directory: string) => explainMachine(join(directory, MACHINE));
-  const host = findMachineHost({ emulator: "QEMU", name: "qemu", stateDirectory, explain });
+  const cgroupName = (directory: string) => readFile(join(directory, CGROUP_FILE), "utf8").catch(() => undefined);
+  const host = findMachineHost({ emulator: "QEMU", name: "qemu", stateDirectory, explain, killList, cgroupName });
   const machineDirectory = (id: SandboxId) => join(host.store.directory(id), MACHINE);
-  const cgroupName = (id: SandboxId) => readFile(join(machineDirectory(id), CGROUP_FILE), "utf8").catch(() => id);
   return {
     ...host,
     stateDirectory,
     templates: join(stateDirectory, "qemu/templates"),
     machineDirectory,
-    cgroupOf: async (id) => host.cgroupPath(await cgroupName(id)),
   };
 }
 

@@ -52,6 +52,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   readonly #prepared: PreparedMachines;
   readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #provision: Provision;
+  readonly #killList: QemuProviderOptions["killList"];
   readonly #findHost = shared(() => {
     this.#host = this.#enterHost();
     return this.#host;
@@ -63,6 +64,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
     super("vm", options);
     this.#prepared = new PreparedMachines(options.prepared ?? 0);
     this.#provision = options.provision ?? provision;
+    this.#killList = options.killList;
   }
 
   probe(): Promise<ProviderStatus> {
@@ -178,7 +180,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
       return machine;
     }
     try {
-      await moveMachine(prepared, target.directory);
+      await moveMachine(host, prepared, id);
       await prepared.monitor.execute("cont", {});
       return prepared;
     } catch (error) {
@@ -219,7 +221,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   }
 
   #findState(): QemuState {
-    this.#state ??= findQemuState(this.stateDirectory);
+    this.#state ??= findQemuState(this.stateDirectory, { killList: this.#killList });
     return this.#state;
   }
 

@@ -62,7 +62,7 @@ function findSocket(surroundings: EndpointSurroundings): Endpoint {
   });
 }
 
-function thisMachine(): EndpointSurroundings {
+export function thisMachine(): EndpointSurroundings {
   return { env: process.env, homeDirectory: homedir(), uid: process.getuid?.() ?? 0, isSocket };
 }
 

@@ -19,6 +19,8 @@ export function boxPath(id: SandboxId): string {
 export class CgroupBox {
   readonly id: SandboxId = createSandboxId();
   readonly directories = hierarchies.map((hierarchy) => join(hierarchy, boxPath(this.id)));
+  /** What the lease guard kills to end it. */
+  readonly targets = this.directories.map((cgroup) => ({ cgroup }));
   readonly #processes: ChildProcess[] = [];
 
   static async create(processes = 1): Promise<CgroupBox> {

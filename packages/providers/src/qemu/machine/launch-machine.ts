@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chown, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
 import { createMachineCgroup } from "../../host/machine-cgroup.ts";
 import { CGROUP_FILE, type QemuHost } from "../host.ts";
 import { type MemoryArguments, machineArguments, TRANSLATION_MIB } from "./machine-arguments.ts";
@@ -75,12 +76,13 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
 }
 
 /**
- * Moves a machine that was started under another name to the directory of its instance. It keeps its cgroup, because moving
- * a running process to another takes many milliseconds.
+ * Gives a machine that was started under another name to an instance. It keeps its cgroup, because moving a running process
+ * to another takes many milliseconds.
  */
-export async function moveMachine(machine: LaunchedMachine, directory: string): Promise<void> {
-  await writeFile(join(machine.directory, CGROUP_FILE), machine.name, { mode: 0o600 });
-  await rename(machine.directory, directory);
+export async function moveMachine(host: QemuHost, machine: LaunchedMachine, id: SandboxId): Promise<void> {
+  await writeFile(join(host.store.directory(id), CGROUP_FILE), machine.name, { mode: 0o600 });
+  await host.store.guard(id);
+  await rename(machine.directory, host.machineDirectory(id));
 }
 
 /** Only the machine's user and root may enter it. */

@@ -2,34 +2,40 @@
 //!
 //! usage: sandpiper-guard DIRECTORY
 //!
-//! DIRECTORY/<id> is a lease. Its first line is the deadline in milliseconds of CLOCK_BOOTTIME, and each further line is a
-//! cgroup directory of the sandbox. After the deadline the guard kills all processes in those cgroups and renames the file
-//! to <id>.ended. It also kills processes that appear later, of a boot in progress, until the node removes that file.
+//! DIRECTORY/<id> is a lease: its deadline, and the targets to kill after it (see `lease.rs`). When all targets are dead,
+//! the guard renames the file to <id>.ended. It also kills what appears later, of a boot in progress, until the node
+//! removes that file.
 //!
 //! DIRECTORY/.guard names the guard's process, which locks it. DIRECTORY/.node names the node's process. The guard exits
 //! when the directory is removed, or when there is neither a lease nor a node.
 
+mod cgroup;
+mod engine;
+mod lease;
+mod slow_kills;
+
+use lease::{ENDED, Lease, Target};
 use sandpiper_agent::os::boottime;
 use sandpiper_agent::os::inotify::{self, RawEvent};
-use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr};
+use slow_kills::SlowKills;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::process::{self, ExitCode};
 
 /// The longest sleep. Timers stop while the host is suspended, but deadlines do not.
 const MAX_SLEEP_MS: u64 = 100;
 /// The delay before the next kill while processes are left.
 const KILL_INTERVAL_MS: u64 = 2;
-/// A node writes no larger lease.
-const MAX_LEASE_BYTES: u64 = 64 * 1024;
-
-const ENDED: &str = ".ended";
+/// The delay before the next check of an attempt in another thread.
+const ATTEMPT_INTERVAL_MS: u64 = 10;
+/// The format of leases, for a node of another version.
+const FORMAT: u32 = 2;
 
 /// Deadlines by file name. They say only when to check: the guard reads a file again before it kills.
 type Deadlines = BTreeMap<String, u64>;
@@ -60,9 +66,10 @@ fn guard(directory: &Path) -> io::Result<()> {
     detach();
     let changes = Changes::of(directory)?;
     let mut deadlines = read_all(directory)?;
+    let mut slow = SlowKills::default();
     announce(&lock)?;
     loop {
-        let wait_ms = kill_expired(directory, &mut deadlines);
+        let wait_ms = kill_expired(directory, &mut deadlines, &mut slow);
         if deadlines.keys().all(|name| name.ends_with(ENDED)) && !has_node(directory) {
             // A node that starts now either sees that the guard has gone, or the second check sees the node.
             lock.set_len(0)?;
@@ -107,7 +114,7 @@ fn announce(lock: &File) -> io::Result<()> {
     let identity = identify(process::id()).ok_or_else(|| io::Error::other("cannot find this process in /proc"))?;
     lock.set_len(0)?;
     // One write: a reader sees nothing or all of it.
-    lock.write_all_at(identity.as_bytes(), 0)
+    lock.write_all_at(format!("{identity} {FORMAT}\n").as_bytes(), 0)
 }
 
 /// `pid start-ticks boot-id` of a running process. A pid alone may be reused.
@@ -118,13 +125,13 @@ fn identify(pid: u32) -> Option<String> {
     let has_ended = matches!(fields.next()?, "Z" | "X");
     let start_ticks = fields.nth(18)?;
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    (!has_ended).then(|| format!("{pid} {start_ticks} {}\n", boot_id.trim()))
+    (!has_ended).then(|| format!("{pid} {start_ticks} {}", boot_id.trim()))
 }
 
 fn has_node(directory: &Path) -> bool {
     let Ok(owner) = fs::read_to_string(directory.join(".node")) else { return false };
     let pid = owner.split(' ').next().and_then(|pid| pid.parse().ok());
-    pid.and_then(identify).is_some_and(|identity| identity == owner)
+    pid.and_then(identify).is_some_and(|identity| identity == owner.trim_end())
 }
 
 fn read_all(directory: &Path) -> io::Result<Deadlines> {
@@ -145,18 +152,27 @@ fn note(directory: &Path, deadlines: &mut Deadlines, name: String) {
 }
 
 /// Kills the instances of expired leases. Returns the time until the next check.
-fn kill_expired(directory: &Path, deadlines: &mut Deadlines) -> u64 {
-    let now_ms = boottime().map_or(0, |time| time.as_millis() as u64);
+fn kill_expired(directory: &Path, deadlines: &mut Deadlines, slow: &mut SlowKills) -> u64 {
+    let now_ms = now_ms();
     let mut wait_ms = MAX_SLEEP_MS;
+    let mut expired = BTreeSet::new();
     deadlines.retain(|name, deadline_ms| {
         if *deadline_ms <= now_ms {
             let Some(lease) = Lease::read(directory, name) else { return false };
             *deadline_ms = lease.deadline_ms;
             if lease.deadline_ms <= now_ms {
-                if !lease.names_own_cgroups(name) {
+                let id = lease::id_of(name);
+                if !lease.targets.iter().all(|target| target.belongs_to(id)) {
                     return false;
-                } else if !lease.kill() {
+                }
+                expired.insert(id.to_string());
+                // Every target, even if one is left: a hung engine must not delay the others.
+                let left: Vec<_> =
+                    lease.targets.iter().filter(|target| !kill(id, target, lease.grace_ms, slow)).collect();
+                if left.iter().any(|target| matches!(target, Target::Cgroup(_))) {
                     wait_ms = KILL_INTERVAL_MS;
+                } else if !left.is_empty() {
+                    wait_ms = wait_ms.min(ATTEMPT_INTERVAL_MS);
                 } else if !name.ends_with(ENDED) {
                     // Fails only if the node has just removed the file.
                     let _ = fs::rename(directory.join(name), directory.join(format!("{name}{ENDED}")));
@@ -167,83 +183,29 @@ fn kill_expired(directory: &Path, deadlines: &mut Deadlines) -> u64 {
         wait_ms = wait_ms.min(*deadline_ms - now_ms);
         true
     });
+    // A renewed lease starts anew when it expires again.
+    slow.retain(|id| expired.contains(id));
     wait_ms
 }
 
-struct Lease {
-    deadline_ms: u64,
-    cgroups: Vec<PathBuf>,
-}
-
-impl Lease {
-    /// None for a file that is not a lease.
-    fn read(directory: &Path, name: &str) -> Option<Self> {
-        if name.starts_with('.') {
-            return None;
+/// Kills once; true when the target is dead. Never blocks.
+fn kill(id: &str, target: &Target, grace_ms: u64, slow: &mut SlowKills) -> bool {
+    let now_ms = now_ms();
+    match target {
+        Target::Cgroup(path) => cgroup::kill(path),
+        Target::Containers { machine: Some(machine), .. } => {
+            // A machine that has ended runs no container.
+            let waited_ms = slow.waited_ms(id, target, now_ms);
+            machine.cgroups.iter().all(|path| !cgroup::has_processes(path))
+                || slow.kill(id, target, now_ms)
+                || (waited_ms >= grace_ms / 2 && cgroup::kill_all(&machine.cgroups))
         }
-        let mut text = String::new();
-        File::open(directory.join(name)).ok()?.take(MAX_LEASE_BYTES).read_to_string(&mut text).ok()?;
-        let mut lines = text.lines();
-        let written_ms = lines.next()?.parse().ok()?;
-        let deadline_ms = if name.ends_with(ENDED) { 0 } else { written_ms };
-        Some(Self { deadline_ms, cgroups: lines.map(PathBuf::from).collect() })
-    }
-
-    /// The guard kills only processes in cgroups of the lease's own sandbox.
-    fn names_own_cgroups(&self, name: &str) -> bool {
-        let id = name.strip_suffix(ENDED).unwrap_or(name);
-        self.cgroups.iter().all(|path| is_cgroup_of(id, path))
-    }
-
-    /// Kills all processes once; true when there were none.
-    fn kill(&self) -> bool {
-        let mut was_empty = true;
-        for cgroup in &self.cgroups {
-            let processes = fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
-            if processes.is_empty() {
-                continue;
-            }
-            was_empty = false;
-            if kill_cgroup(cgroup).is_err() {
-                // The kernel lists a process of another namespace as 0, which kill() takes for the guard's own group.
-                let pids = processes.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 1);
-                // A process may have exited already.
-                // SAFETY: plain calls without memory.
-                pids.for_each(|pid: i32| unsafe { _ = libc::kill(pid, libc::SIGKILL) });
-            }
-        }
-        was_empty
+        _ => slow.kill(id, target, now_ms),
     }
 }
 
-/// Kernels before 5.14 and cgroups of version 1 lack this file. Opening it must not create it.
-fn kill_cgroup(cgroup: &Path) -> io::Result<()> {
-    File::options().write(true).open(cgroup.join("cgroup.kill"))?.write_all(b"1")
-}
-
-/// Accepts a missing cgroup: it may not exist yet, or any more. A link must not lead to another cgroup.
-fn is_cgroup_of(id: &str, path: &Path) -> bool {
-    let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // The suffix distinguishes the nodes of one host.
-    let (exact, prefix) = (format!("sandpiper-{id}"), format!("sandpiper-{id}-"));
-    let is_name = |name: &OsStr| name == exact.as_str() || name.as_bytes().starts_with(prefix.as_bytes());
-    let has_name = |path: &Path| path.file_name().is_some_and(is_name);
-    let leads_there = match fs::canonicalize(path) {
-        Ok(real) => has_name(&real) && is_on_cgroup_filesystem(&real),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    };
-    path.is_absolute() && is_plain && has_name(path) && leads_there
-}
-
-/// Elsewhere a file named cgroup.procs could hold any numbers.
-fn is_on_cgroup_filesystem(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    let mut found = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the path is NUL-terminated, and the kernel fills the structure unless it reports an error.
-    unsafe {
-        libc::statfs(path.as_ptr(), found.as_mut_ptr()) == 0
-            && [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC].contains(&found.assume_init().f_type)
-    }
+fn now_ms() -> u64 {
+    boottime().map_or(0, |time| time.as_millis() as u64)
 }
 
 enum Change {
