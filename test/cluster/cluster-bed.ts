@@ -31,6 +31,8 @@ interface ClusterBedOptions {
   readonly store?: "file" | S3Store | undefined;
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** The nodes have no URL, and the network passes no packet between them. */
+  readonly isIsolated?: boolean | undefined;
 }
 
 interface BedParts {
@@ -98,12 +100,14 @@ export class ClusterBed implements AsyncDisposable {
   }
 }
 
-async function build(name: string, doorPort: number, { store, env }: ClusterBedOptions): Promise<BedParts> {
+async function build(name: string, doorPort: number, options: ClusterBedOptions): Promise<BedParts> {
+  const { store, env, isIsolated = false } = options;
   const directory = bedDirectory(name);
   mkdirSync(directory, { mode: 0o700 });
   const network = await Network.create(name);
   const balancerHost = await network.addHost("balancer", 10);
   const hosts = await Promise.all(NODE_NAMES.map((node, index) => network.addHost(node, 11 + index)));
+  if (isIsolated) await Promise.all(NODE_NAMES.map((node) => network.isolate(node)));
 
   const inside = [balancerHost, ...hosts].map(
     ({ address }, at) => `${address}:${at === 0 ? BALANCER_PORT : NODE_PORT}`,
@@ -117,9 +121,11 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
 
   const shared = store === undefined ? {} : sharedSettings(directory, network, store);
   const nodes = hosts.map((host, at) => {
-    const advertised = store === undefined ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
+    const advertised =
+      store === undefined || isIsolated ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
     return new ClusterNode({
       host,
+      listenOn: isIsolated ? "0.0.0.0" : undefined,
       port: NODE_PORT,
       homeDir: join(directory, NODE_NAMES[at] as string),
       url: nodeUrls[at] as string,
