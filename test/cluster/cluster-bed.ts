@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed, onTestFinished } from "vitest";
 import type { S3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
-import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
+import { type Door, openDoors, ownLoopbackAddress } from "./doors.ts";
 import { Haproxy } from "./haproxy.ts";
 import { type Host, Network } from "./network.ts";
 import { bedDirectory, removeAbandonedBeds, removeBed } from "./sweep.ts";
@@ -137,12 +137,6 @@ async function build(name: string, doorPort: number, options: ClusterBedOptions)
   await Promise.all(nodes.slice(1).map((node) => node.start()));
   const balancer = await startBalancer(directory, balancerHost, hosts);
   return { name, network, url: balancerUrl, balancer, nodes };
-}
-
-async function openDoors(directory: string, doors: readonly Door[]): Promise<void> {
-  const [configFile, adminSocket] = [join(directory, "doors.cfg"), join(directory, "doors.sock")];
-  writeFileSync(configFile, doorsConfig(doors, adminSocket));
-  await Haproxy.start({ configFile, adminSocket });
 }
 
 function startBalancer(directory: string, host: Host, nodes: readonly Host[]): Promise<Haproxy> {
