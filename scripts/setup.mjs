@@ -5,7 +5,7 @@ import { planCgroups } from "./setup/cgroups.mjs";
 import { planCluster } from "./setup/cluster.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
-import { planDockerImage, planImage } from "./setup/images.mjs";
+import { planDockerImage, planImage, planNodeImage } from "./setup/images.mjs";
 import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { announce } from "./setup/plan.mjs";
@@ -30,6 +30,7 @@ const steps = {
   kernel: planKernel,
   image: planImage,
   "docker-image": planDockerImage,
+  "node-image": planNodeImage,
 };
 /** The steps that `npm start` needs; tests and virtual machines name the others. */
 const defaultSteps = ["packages", "agent", "runsc", "cgroups"];

@@ -26,6 +26,9 @@ export const dockerRecipe = {
   files: [defaultFiles, join(images, "docker/files")],
 };
 
+/** @type {Recipe} */
+export const nodeRecipe = { directory: join(images, "node"), files: [] };
+
 /** Changes with every file of the recipe; it is the name of the image. @param {Recipe} recipe */
 export function recipeDigest({ directory, files }) {
   const hash = createHash("sha256").update(`${GENERATION}`);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { cacheDirectory } from "./directories.mjs";
 import { finishImage } from "./image-finish.mjs";
-import { defaultRecipe, dockerRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
+import { defaultRecipe, dockerRecipe, nodeRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
 import { copyModules, kernelPackage, kernelVersion } from "./kernel.mjs";
 import { withLock } from "./lock.mjs";
 import { reportComplete, reportWaiting } from "./progress.mjs";
@@ -33,6 +33,20 @@ export function planDockerImage() {
   return planBuild("docker-image", target, { name: "machine image with Docker Engine", seconds: 40 }, (path) =>
     buildImage(dockerRecipe, { part: DOCKER_PART, target: path, complete: addModules }),
   );
+}
+
+/**
+ * The base of the image in deploy/compose/Dockerfile, for tests that run its containers without a registry.
+ * @returns {import("./plan.mjs").Plan}
+ */
+export function planNodeImage() {
+  return planBuild("node-image", nodeImagePath, { name: "image of a node", seconds: 30 }, (path) =>
+    buildImage(nodeRecipe, { part: "root files of a node", target: path }),
+  );
+}
+
+export function nodeImagePath() {
+  return join(cacheDirectory, "node-image", recipeDigest(nodeRecipe));
 }
 
 const DOCKER_PART = "root files with a container engine";

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -32,11 +31,6 @@ export class ChaosNode extends ClusterNode {
     const address = "127.0.0.1";
     const host = { address, enter: (argv: readonly string[]) => argv as readonly [string, ...string[]] };
     return new ChaosNode(name, disk, { host, port, homeDir, url: `http://${address}:${port}`, env });
-  }
-
-  /** The suffix of its instances' cgroup names. */
-  get place(): string {
-    return createHash("sha256").update(join(this.homeDir, "node")).digest("hex").slice(0, 8);
   }
 
   override client(apiKey: string): Client {

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed, onTestFinished } from "vitest";
 import type { S3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
-import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
+import { type Door, openDoors, ownLoopbackAddress } from "./doors.ts";
 import { Haproxy } from "./haproxy.ts";
 import { type Host, Network } from "./network.ts";
 import { bedDirectory, removeAbandonedBeds, removeBed } from "./sweep.ts";
@@ -31,6 +31,8 @@ interface ClusterBedOptions {
   readonly store?: "file" | S3Store | undefined;
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** The nodes have no URL, and the network passes no packet between them. */
+  readonly isIsolated?: boolean | undefined;
 }
 
 interface BedParts {
@@ -98,12 +100,14 @@ export class ClusterBed implements AsyncDisposable {
   }
 }
 
-async function build(name: string, doorPort: number, { store, env }: ClusterBedOptions): Promise<BedParts> {
+async function build(name: string, doorPort: number, options: ClusterBedOptions): Promise<BedParts> {
+  const { store, env, isIsolated = false } = options;
   const directory = bedDirectory(name);
   mkdirSync(directory, { mode: 0o700 });
   const network = await Network.create(name);
   const balancerHost = await network.addHost("balancer", 10);
   const hosts = await Promise.all(NODE_NAMES.map((node, index) => network.addHost(node, 11 + index)));
+  if (isIsolated) await Promise.all(NODE_NAMES.map((node) => network.isolate(node)));
 
   const inside = [balancerHost, ...hosts].map(
     ({ address }, at) => `${address}:${at === 0 ? BALANCER_PORT : NODE_PORT}`,
@@ -117,9 +121,11 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
 
   const shared = store === undefined ? {} : sharedSettings(directory, network, store);
   const nodes = hosts.map((host, at) => {
-    const advertised = store === undefined ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
+    const advertised =
+      store === undefined || isIsolated ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
     return new ClusterNode({
       host,
+      listenOn: isIsolated ? "0.0.0.0" : undefined,
       port: NODE_PORT,
       homeDir: join(directory, NODE_NAMES[at] as string),
       url: nodeUrls[at] as string,
@@ -131,12 +137,6 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
   await Promise.all(nodes.slice(1).map((node) => node.start()));
   const balancer = await startBalancer(directory, balancerHost, hosts);
   return { name, network, url: balancerUrl, balancer, nodes };
-}
-
-async function openDoors(directory: string, doors: readonly Door[]): Promise<void> {
-  const [configFile, adminSocket] = [join(directory, "doors.cfg"), join(directory, "doors.sock")];
-  writeFileSync(configFile, doorsConfig(doors, adminSocket));
-  await Haproxy.start({ configFile, adminSocket });
 }
 
 function startBalancer(directory: string, host: Host, nodes: readonly Host[]): Promise<Haproxy> {

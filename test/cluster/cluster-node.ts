@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +15,8 @@ const KEPT_LINES = 2000;
 
 export interface ClusterNodeOptions {
   readonly host: Host;
+  /** The host's address by default. */
+  readonly listenOn?: string | undefined;
   readonly port: number;
   readonly homeDir: string;
   /** The address that the test uses. */
@@ -46,6 +49,11 @@ export class ClusterNode {
     return this.#child.pid;
   }
 
+  /** The suffix of its instances' cgroup names. */
+  get place(): string {
+    return createHash("sha256").update(join(this.homeDir, "node")).digest("hex").slice(0, 8);
+  }
+
   /** The key that its first start created. */
   get apiKey(): string {
     return readFileSync(join(this.homeDir, "api-key"), "utf8").trim();
@@ -58,8 +66,8 @@ export class ClusterNode {
 
   /** Starts the daemon with the same home and waits until it is ready. */
   async start(): Promise<void> {
-    const { host, port, homeDir, env } = this.#options;
-    const settings = ["--home", homeDir, "--host", host.address, "--port", String(port), "--allow-insecure"];
+    const { host, listenOn = host.address, port, homeDir, env } = this.#options;
+    const settings = ["--home", homeDir, "--host", listenOn, "--port", String(port), "--allow-insecure"];
     const [program, ...args] = host.enter([process.execPath, daemon, ...settings]);
     const child = spawn(program, args, {
       stdio: ["ignore", "pipe", "pipe"],

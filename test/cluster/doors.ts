@@ -1,3 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Haproxy } from "./haproxy.ts";
+
 /** Forwards connections from `bind` to `target`. Each side is in its namespace, or on this machine. */
 export interface Door {
   readonly name: string;
@@ -7,11 +11,18 @@ export interface Door {
   readonly targetNamespace?: string;
 }
 
+/** Opens doors until the bed in this directory is removed. */
+export async function openDoors(directory: string, doors: readonly Door[]): Promise<void> {
+  const [configFile, adminSocket] = [join(directory, "doors.cfg"), join(directory, "doors.sock")];
+  writeFileSync(configFile, doorsConfig(doors, adminSocket));
+  await Haproxy.start({ configFile, adminSocket });
+}
+
 /**
  * A test and the store's server are outside the bed's network. HAProxy can open sockets in other namespaces, so a second
  * HAProxy forwards TCP connections between them.
  */
-export function doorsConfig(doors: readonly Door[], adminSocket: string): string {
+function doorsConfig(doors: readonly Door[], adminSocket: string): string {
   const passages = doors.map(
     ({ name, bind, bindNamespace, target, targetNamespace }) => `
 listen ${name}

@@ -52,7 +52,7 @@ describe("a draining node", () => {
     const env = { SANDPIPER_URL: second.url, SANDPIPER_API_KEY: apiKey };
     expect(await runCli(["node", "drain"], { env })).toMatchObject({ exitCode: 0, stdout: "" });
     const nodes = await first.client().nodes.list();
-    expect(nodes.find(({ url }) => url.includes("10.77.0.12"))).toMatchObject({ isDraining: true, sandboxes: 0 });
+    expect(nodes.find(({ url }) => url?.includes("10.77.0.12"))).toMatchObject({ isDraining: true, sandboxes: 0 });
     expect(await busy.left()).toEqual([]);
     expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
 

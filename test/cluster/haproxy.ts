@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { expect } from "vitest";
+import { eventually } from "../../packages/providers/src/docker/testing/eventually.ts";
 import { systemEnv } from "./namespaces.ts";
 
 export interface HaproxyOptions {
@@ -30,7 +30,7 @@ export class Haproxy {
       stderr = (stderr + text).slice(-4000);
     });
     const haproxy = new Haproxy(adminSocket);
-    await expect.poll(async () => hasEnded(child) || (await haproxy.#isUp())).toBe(true);
+    await eventually(async () => hasEnded(child) || (await haproxy.#isUp()), "HAProxy does not answer");
     if (hasEnded(child)) throw new Error(`HAProxy did not start: ${stderr}`);
     return haproxy;
   }

@@ -46,6 +46,11 @@ export class Network {
     return { address, enter: (argv) => inNamespace(namespace, argv) };
   }
 
+  /** Drops all packets between this host and other isolated hosts. */
+  async isolate(name: string): Promise<void> {
+    await ip("-n", this.hubNamespace, "link", "set", name, "type", "bridge_slave", "isolated", "on");
+  }
+
   /** Drops all packets to and from the host, without closing connections. */
   async cut(name: string): Promise<void> {
     await ip("-n", this.hubNamespace, "link", "set", name, "down");

@@ -11,14 +11,16 @@ export interface SharedBedOptions {
   readonly store: "file" | "s3";
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** The nodes cannot reach each other. */
+  readonly isIsolated?: boolean | undefined;
 }
 
 /** Three nodes of one cluster. */
-export async function startSharedBed({ store, env = {} }: SharedBedOptions): Promise<ClusterBed> {
+export async function startSharedBed({ store, env = {}, isIsolated }: SharedBedOptions): Promise<ClusterBed> {
   const settings = { SANDPIPER_LEASE_MS: `${LEASE_MS}`, SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`, ...env };
-  if (store === "file") return await ClusterBed.start({ store, env: settings });
+  if (store === "file") return await ClusterBed.start({ store, env: settings, isIsolated });
   const server = await startS3Server();
   onTestFinished(() => server[Symbol.asyncDispose]());
   await server.createBucket("cluster");
-  return await ClusterBed.start({ store: { ...server, url: "s3://cluster/bed" }, env: settings });
+  return await ClusterBed.start({ store: { ...server, url: "s3://cluster/bed" }, env: settings, isIsolated });
 }

@@ -10,7 +10,9 @@ export const nodesVerb: Verb = {
   name: "nodes",
   summary: "list the nodes that share a store",
   options: [jsonOption],
-  details: "An asterisk marks the node that answers.",
+  details:
+    "An asterisk marks the node that answers. Other nodes cannot reach an unreachable node: its sandboxes move to the node\n" +
+    "that receives a request.",
   learnMore: "docs/cluster.md",
   async run(arguments_) {
     const client = await requireNode();
@@ -20,7 +22,7 @@ export const nodesVerb: Verb = {
 
 const columns: readonly Column<NodeResource>[] = [
   { title: "ID", cell: ({ id, isThisNode }) => `${shortId(id)}${isThisNode ? " *" : ""}` },
-  { title: "URL", cell: ({ url }) => url },
+  { title: "URL", cell: ({ url }) => url ?? "unreachable" },
   { title: "STATE", cell: stateOf },
   { title: "SANDBOXES", align: "right", cell: ({ sandboxes }) => String(sandboxes) },
   { title: "VERSION", cell: ({ version }) => version },

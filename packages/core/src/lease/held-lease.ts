@@ -181,7 +181,7 @@ export class HeldLease implements Lease {
       const written = await lock.swap(this.#stored, releasedLock(this.#stored.value, nowMs));
       const waiter = liveWaiter(this.#stored.value, nowMs, timing.maxSkewMs);
       if (written !== undefined || !(await this.#isStillOurs())) {
-        if (waiter !== null) nudge(waiter.url);
+        if (typeof waiter?.url === "string") nudge(waiter.url);
         return;
       }
     }

@@ -17,8 +17,8 @@ const TRIES = 3;
 
 export interface LeasesOptions extends LeaseTimingOptions {
   readonly store: ObjectStore;
-  /** The node's identity, which a restart keeps. */
-  readonly node: { readonly id: string; readonly url: string };
+  /** The id stays the same over restarts. Without a URL, the node gets no nudges and finds waiters when it renews. */
+  readonly node: { readonly id: string; readonly url: string | null };
   readonly clock: Clock;
   /** Nudges the node at that URL, which then calls its own `poke`. */
   readonly nudge: (url: string, sandbox: SandboxId) => Promise<void>;

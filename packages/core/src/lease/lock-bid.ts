@@ -9,7 +9,7 @@ export type PreviousLease = "none" | "released" | "expired";
 
 export interface LockBidOptions {
   readonly lock: JsonObject<Lock>;
-  readonly node: { readonly id: string; readonly url: string };
+  readonly node: { readonly id: string; readonly url: string | null };
   readonly clock: Clock;
   readonly timing: LeaseTiming;
   /** Whether this program already holds the lock, or is releasing it. */

@@ -14,7 +14,7 @@ export interface LockWaitOptions {
   readonly id: SandboxId;
   readonly lock: JsonObject<Lock>;
   readonly bid: LockBid;
-  readonly node: { readonly id: string; readonly url: string };
+  readonly node: { readonly id: string; readonly url: string | null };
   /** Identifies this wait and its bid. */
   readonly nonce: string;
   readonly takeover: boolean;

@@ -3,7 +3,8 @@ import { z } from "zod";
 
 const waiterSchema = z.object({
   node: z.string(),
-  url: z.string(),
+  /** Null if other nodes cannot reach the waiter. */
+  url: z.string().nullable(),
   expiresAt: z.iso.datetime(),
   /** It takes the sandbox over from an attached client. */
   takeover: z.boolean(),
@@ -16,6 +17,7 @@ export const lockSchema = z.object({
   owner: z.string().nullable(),
   /** When the owner wrote it last, in seconds. */
   timestamp: z.int(),
+  /** Null after a release, and for an owner that other nodes cannot reach. */
   url: z.string().nullable(),
   /** Increases with every acquisition; a write with a lower epoch is stale. */
   epoch: z.int().positive(),
@@ -34,7 +36,7 @@ export type Lock = z.infer<typeof lockSchema>;
 /** The waiter, as the owner sees it. */
 export interface LockWaiter {
   readonly node: string;
-  readonly url: string;
+  readonly url: string | null;
   readonly takeover: boolean;
 }
 

@@ -12,9 +12,11 @@ describe("a node's advertised URL", () => {
     expect(advertisedUrl({ ...config, host: "0.0.0.0", advertiseUrl: "https://a.example" })).toBe("https://a.example");
   });
 
-  it.each([{ host: "0.0.0.0" }, { host: "::" }, { port: 0 }])("must be configured with %j", (listening) => {
-    expect(() => advertisedUrl({ ...config, ...listening })).toThrow(
-      expect.objectContaining({ code: "failed_precondition", reason: "no_advertise_url" }),
-    );
-  });
+  it.each([{ host: "0.0.0.0" }, { host: "::" }, { port: 0 }])(
+    "is null with %j unless it is configured",
+    (listening) => {
+      expect(advertisedUrl({ ...config, ...listening })).toBeNull();
+      expect(advertisedUrl({ ...config, ...listening, advertiseUrl: "http://a:1" })).toBe("http://a:1");
+    },
+  );
 });

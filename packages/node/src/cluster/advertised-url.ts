@@ -1,20 +1,17 @@
-import { SandboxError } from "@sandpiper/core";
 import type { NodeConfig } from "../config/node-config.ts";
 
-/** The URL at which other nodes reach this one. It must be known before the node listens, and must not change. */
+/**
+ * The URL at which other nodes reach this one, known before the node listens. Null if they cannot: no URL is set, and the
+ * node listens on all addresses or on any free port.
+ */
 export function advertisedUrl({
   advertiseUrl,
   host,
   port,
   tls,
-}: Pick<NodeConfig, "advertiseUrl" | "host" | "port" | "tls">): string {
+}: Pick<NodeConfig, "advertiseUrl" | "host" | "port" | "tls">): string | null {
   if (advertiseUrl !== null) return advertiseUrl;
-  if (host === "0.0.0.0" || host === "::" || port === 0) {
-    throw new SandboxError("no_advertise_url", {
-      message: `cannot tell other nodes how to reach this one: it listens on ${host}, port ${port}, which is not an address to connect to`,
-      details: { host, port },
-    });
-  }
+  if (host === "0.0.0.0" || host === "::" || port === 0) return null;
   const name = host.includes(":") ? `[${host}]` : host;
   return `${tls.certFile === null ? "http" : "https"}://${name}:${port}`;
 }

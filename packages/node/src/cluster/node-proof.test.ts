@@ -28,6 +28,13 @@ describe("a node's proof", () => {
     expect(header).not.toContain(Buffer.from(key).toString("base64url"));
   });
 
+  it("is refused by a node without a URL, to which no node sends requests", () => {
+    const unreachable = new NodeProof({ key, node: { ...b, url: null }, clock });
+    for (const url of [b.url, "", "null"]) {
+      expect(() => unreachable.verify(sender.sign(request, url), request)).toThrow(refused);
+    }
+  });
+
   it("is valid once", async () => {
     const header = sender.sign(request, b.url);
     receiver.verify(header, request);

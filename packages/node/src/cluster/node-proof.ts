@@ -11,7 +11,8 @@ const NONCE_BYTES = 16;
 
 export interface NodeProofOptions {
   readonly key: Uint8Array;
-  readonly node: { readonly id: string; readonly url: string };
+  /** Without a URL, the node accepts no requests from other nodes. */
+  readonly node: { readonly id: string; readonly url: string | null };
   readonly clock: Clock;
 }
 
@@ -29,7 +30,7 @@ export interface ProvenRequest {
  */
 export class NodeProof {
   readonly #key: Uint8Array;
-  readonly #node: { readonly id: string; readonly url: string };
+  readonly #node: { readonly id: string; readonly url: string | null };
   readonly #clock: Clock;
   /** Nonces with the instants of their expiry, in ascending order. */
   readonly #seen = new Map<string, number>();
@@ -52,7 +53,9 @@ export class NodeProof {
   verify(header: string, request: ProvenRequest): string {
     const [, id, at, nonce, signature] = PROOF.exec(header) ?? [];
     if (id === undefined || at === undefined || nonce === undefined || signature === undefined) throw unproven();
-    const expected = this.#signature(request, [id, this.#node.url, at, nonce]);
+    const { url } = this.#node;
+    if (url === null) throw unproven();
+    const expected = this.#signature(request, [id, url, at, nonce]);
     if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) throw unproven();
     const nowMs = this.#clock.now().getTime();
     if (Math.abs(nowMs - Number(at)) > WINDOW_MS) throw unproven();

@@ -18,11 +18,15 @@ beforeEach(() => {
 
 const idOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`;
 
-async function start(number: number, state = { isDraining: false, sandboxes: 0 }) {
+async function start(
+  number: number,
+  state = { isDraining: false, sandboxes: 0 },
+  url: string | null = `http://node${number}:4747`,
+) {
   const registry = new NodeRegistry({
     store,
     clock,
-    node: { id: idOf(number), url: `http://node${number}:4747`, version: "1.2.3" },
+    node: { id: idOf(number), url, version: "1.2.3" },
     leaseMs: 15_000,
     maxSkewMs: 2000,
     describe: () => state,
@@ -42,6 +46,12 @@ describe("the nodes of a cluster", () => {
       { id: idOf(1), url: "http://node1:4747", isAlive: true, isThisNode: true, isDraining: false, sandboxes: 3 },
       { id: idOf(2), isAlive: true, isThisNode: false, isDraining: true },
     ]);
+  });
+
+  it("list a node without a URL with null, because other nodes cannot reach it", async () => {
+    const one = await start(1, undefined, null);
+    const items = await one.list();
+    expect(nodeListSchema.parse({ items }).items).toMatchObject([{ id: idOf(1), url: null, isAlive: true }]);
   });
 
   it("renew their entries at an interval, and on request", async () => {

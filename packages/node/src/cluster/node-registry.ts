@@ -11,7 +11,7 @@ const HEARTBEATS_PER_LEASE = 3;
 
 const entrySchema = z.object({
   id: z.uuid(),
-  url: z.string(),
+  url: z.string().nullable(),
   version: z.string(),
   startedAt: z.iso.datetime(),
   seenAt: z.iso.datetime(),
@@ -25,7 +25,7 @@ type Entry = z.infer<typeof entrySchema>;
 
 export interface NodeRegistryOptions {
   readonly store: ObjectStore;
-  readonly node: { readonly id: string; readonly url: string; readonly version: string };
+  readonly node: { readonly id: string; readonly url: string | null; readonly version: string };
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly maxSkewMs: number;
@@ -130,9 +130,9 @@ function parseEntry(bytes: Uint8Array): Entry | undefined {
   }
 }
 
-function idTaken(id: string, url: string): SandboxError {
+function idTaken(id: string, url: string | null): SandboxError {
   return new SandboxError("node_id_taken", {
-    message: `another node, at ${url}, uses the id ${id} of this node: both may run the same sandboxes`,
-    details: { id, url },
+    message: `another node${url === null ? "" : `, at ${url},`} uses the id ${id} of this node: both may run the same sandboxes`,
+    details: { id, ...(url !== null && { url }) },
   });
 }

@@ -51,7 +51,7 @@ describe("nodes on one store", () => {
     const id = createSandboxId();
     expect(two.tokens.verify(one.tokens.tokenOf(id))).toBe(id);
     const request = { method: "GET", path: "/v1/socket" };
-    expect(two.proof.verify(one.proof.sign(request, two.node.url), request)).toBe(one.node.id);
+    expect(two.proof.verify(one.proof.sign(request, two.node.url ?? ""), request)).toBe(one.node.id);
   });
 
   it("enforce a key's quota across the cluster", async () => {

@@ -9,6 +9,14 @@ export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
   });
 }
 
+/** For the events of a sandbox whose node has no URL. Reading them there would need a handoff, and a reader moves nothing. */
+export function eventsElsewhere(id: string, node: string): SandboxError {
+  return new SandboxError("owner_has_no_url", {
+    message: `cannot read the events of sandbox ${id} here: node ${node} owns it, and other nodes cannot reach that node`,
+    details: { id, node },
+  });
+}
+
 /** For a request that another node forwarded here just when the sandbox moved away. It had no effect. */
 export function movedOn(id: string): SandboxError {
   return new SandboxError("sandbox_moved", {

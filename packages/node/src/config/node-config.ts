@@ -240,9 +240,10 @@ export const nodeConfigSchema = z.strictObject({
     isSecret: true,
   }),
   advertiseUrl: origin.nullable().default(null).meta({
-    description: "URL at which the other nodes of the cluster reach this one.",
+    description:
+      "URL at which the other nodes of the cluster reach this one. A node without one hands its sandboxes over instead of serving other nodes.",
     allowed: "a URL such as http://10.0.0.7:4747, without a path",
-    shownDefault: "the address it listens on",
+    shownDefault: "the address it listens on; none with 0.0.0.0, :: or port 0",
   }),
   leaseMs: durationMs.min(2000).default(15_000).meta({
     description: "Duration of a lease: how long a silent node keeps its sandboxes, in milliseconds.",

@@ -1,7 +1,7 @@
 import type { ListSandboxesQuery, NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
-import type { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
+import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { encodeCursor } from "../records/page-cursor.ts";
 import { sandboxFilter } from "../sandboxes/sandbox-filter.ts";
 import type { RequestForwarder } from "./request-forwarder.ts";
@@ -29,19 +29,21 @@ export interface ClusterListOptions {
   readonly requestId: string;
   readonly nodes: readonly NodeResource[];
   readonly forwarder: RequestForwarder;
-  readonly atRest: Pick<SandboxesAtRest, "list">;
+  readonly stored: Pick<StoredSandboxes, "list">;
 }
 
-/** Lists the sandboxes of all nodes and those at rest in the store, newest first. */
+/** Lists the sandboxes of all nodes and those at rest, newest first. The store lists those of unreachable nodes. */
 export async function clusterList(request: Request, options: ClusterListOptions): Promise<ClusterPage> {
-  const { own, nodes, principal, query, atRest } = options;
-  const others = nodes.filter(({ isAlive, isThisNode }) => isAlive && !isThisNode);
-  const answers = await Promise.all(others.map((node) => askNode(request, node, options).catch(() => undefined)));
+  const { own, nodes, principal, query, stored } = options;
+  const others = nodes.flatMap(({ id, url, isAlive, isThisNode }) =>
+    isAlive && !isThisNode && url !== null ? [{ id, url }] : [],
+  );
+  const answers = await Promise.all(others.map(({ url }) => askNode(request, url, options).catch(() => undefined)));
   const missingNodes = others.filter((_, at) => answers[at] === undefined).map(({ id }) => id);
   const pages = [own, ...answers.filter((page) => page !== undefined)];
   const held = newestFirst(pages.flatMap(({ items }) => items));
   const { limit } = sandboxFilter(principal, query);
-  const rest = await atRest.list(principal, query, {
+  const rest = await stored.list(principal, query, {
     except: new Set(held.map(({ id }) => id)),
     sinceMs: Date.parse(held[limit - 1]?.createdAt ?? "") || Number.NEGATIVE_INFINITY,
   });
@@ -49,7 +51,7 @@ export async function clusterList(request: Request, options: ClusterListOptions)
   return { ...cut(newestFirst([...held, ...rest.items]), { limit, isMore }), missingNodes };
 }
 
-async function askNode(request: Request, { url }: NodeResource, options: ClusterListOptions): Promise<SandboxListPage> {
+async function askNode(request: Request, url: string, options: ClusterListOptions): Promise<SandboxListPage> {
   const { requestId, forwarder } = options;
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const same = new Request(request.url, { headers: request.headers, signal });

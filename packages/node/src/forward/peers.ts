@@ -6,7 +6,7 @@ import type { Principal } from "../auth/principal.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { NUDGE_PATH } from "../cluster/nudge.ts";
 import type { NodeLocation } from "../handoff/locator.ts";
-import type { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
+import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { type ClusterPage, clusterList, type SandboxListPage } from "./cluster-list.ts";
 import { type Bindings, pathOf, type RequestForwarder } from "./request-forwarder.ts";
 
@@ -16,7 +16,7 @@ const nudgeSchema = z.strictObject({ sandbox: sandboxIdSchema });
 export interface PeersOptions {
   readonly proof: NodeProof;
   readonly forwarder: RequestForwarder;
-  readonly atRest: Pick<SandboxesAtRest, "list">;
+  readonly stored: Pick<StoredSandboxes, "list">;
   /** Nodes that were alive recently. */
   readonly nodes: () => Promise<readonly NodeResource[]>;
   /** Whether another node still owns a sandbox. */
@@ -66,8 +66,8 @@ export class Peers {
     own: SandboxListPage,
     { principal, query, requestId }: { principal: Principal; query: ListSandboxesQuery; requestId: string },
   ): Promise<ClusterPage> {
-    const { forwarder, atRest, nodes } = this.#options;
-    return await clusterList(request, { own, principal, query, requestId, nodes: await nodes(), forwarder, atRest });
+    const { forwarder, stored, nodes } = this.#options;
+    return await clusterList(request, { own, principal, query, requestId, nodes: await nodes(), forwarder, stored });
   }
 
   async receiveNudge(request: Request): Promise<Response> {

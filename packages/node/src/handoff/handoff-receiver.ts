@@ -33,6 +33,9 @@ export interface HandoffReceiverOptions {
 }
 
 interface FetchOptions {
+  /** The owner's URL; null if other nodes cannot reach it. */
+  readonly url: string | null;
+  readonly purpose: Purpose;
   readonly takeover: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,14 +53,18 @@ export class HandoffReceiver {
     this.#options = options;
   }
 
-  /** Takes a sandbox from its owner. It prepares an instance first, while the sandbox still runs there. */
-  async fetch(saved: SavedSandbox, url: string, { takeover, signal }: FetchOptions): Promise<void> {
+  /** Takes a sandbox from its owner. To use it, prepares an instance first, while the sandbox still runs there. */
+  async fetch(saved: SavedSandbox, { url, purpose, takeover, signal }: FetchOptions): Promise<void> {
     const { leases, providers, nudge } = this.#options;
     const { id } = saved.record;
+    if (purpose === "end") {
+      const { lease } = await leases.wait(id, { takeover, signal });
+      return await this.#receive(id, lease, { purpose });
+    }
     await this.#requireRestorable(saved);
     const instance = await providers.prepare(instanceKey(saved.record), { id, signal });
-    // If the nudge is lost, the owner waits a little longer.
-    const onFetched = () => void nudge(url, id).catch(() => {});
+    // Without the nudge, the owner waits a little longer.
+    const onFetched = () => void (url !== null && nudge(url, id).catch(() => {}));
     await using prefetch = new Prefetch(saved, { ...this.#options, onFetched });
     let lease: Lease;
     try {
@@ -67,7 +74,7 @@ export class HandoffReceiver {
       throw thrown;
     }
     await prefetch.stop();
-    await this.#receive(id, lease, { purpose: "use", instance });
+    await this.#receive(id, lease, { purpose, instance });
   }
 
   /** Takes a sandbox that no live node owns: its owner released it or died. */

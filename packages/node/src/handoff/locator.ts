@@ -13,7 +13,7 @@ import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { HandoffReceiver, Purpose } from "./handoff-receiver.ts";
 
-/** Another live node that owns a sandbox. */
+/** Another live node that owns a sandbox, and that serves requests from this node. */
 export interface NodeLocation {
   readonly kind: "node";
   readonly id: string;
@@ -25,6 +25,8 @@ export type Location =
   /** This node serves requests for it. `live` is set while it runs. */
   | { readonly kind: "here"; readonly live: LiveSandbox | undefined }
   | NodeLocation
+  /** Another live node owns it, which has no URL: a request moves the sandbox here instead of going there. */
+  | { readonly kind: "unreachable"; readonly id: string; readonly saved: SavedSandbox }
   /** No node owns it: it is in the store, and the next use restores it. */
   | { readonly kind: "at_rest"; readonly saved: SavedSandbox }
   | { readonly kind: "unknown" };
@@ -33,18 +35,19 @@ export interface LocateOptions {
   readonly readOnly: boolean;
 }
 
-export interface ClaimOptions extends LocateOptions {
+export interface ClaimOptions extends LocateOptions, Pick<BringOptions, "signal" | "onWaiting"> {
   readonly purpose: Purpose;
+  /** Take the sandbox from an unreachable node even if a client is attached to it there; by default only to destroy it. */
+  readonly takeover?: boolean | undefined;
   /** The result of `locate`, if the caller has it. */
   readonly location?: Location | undefined;
-  /** Called when the claim must restore the sandbox, which takes a while. */
-  readonly onWaiting?: (() => void) | undefined;
 }
 
 export interface BringOptions {
   /** Take the sandbox even if a client is attached to it on another node. */
   readonly takeover: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** Called when the sandbox must be restored, which takes a while. */
   readonly onWaiting?: (() => void) | undefined;
 }
 
@@ -96,25 +99,30 @@ export class Locator {
   /** Whether the other node still owns the sandbox. */
   async isOwnedBy(id: SandboxId, nodeId: string): Promise<boolean> {
     const lock = await this.#options.cluster?.leases.read(id);
-    return !this.isHere(id) && lock !== undefined && this.#owner(lock)?.id === nodeId;
+    return !this.isHere(id) && lock !== undefined && this.#otherOwner(lock)?.id === nodeId;
   }
 
   /**
-   * Makes this node serve the sandbox: waits for a running save or restore, takes over a sandbox at rest, and restores a stopped
-   * one for use. Resolves to the owner's location if another node owns the sandbox.
+   * Makes this node serve the sandbox: waits for a running save or restore, takes over a sandbox at rest or on an unreachable
+   * node, and restores a stopped one for use. Resolves to the owner's location if the request can be forwarded there.
    */
   async claim(principal: Principal, id: string, options: ClaimOptions): Promise<Location> {
     const { registry, phase, cluster } = this.#options;
-    const { purpose, onWaiting } = options;
+    const { purpose, takeover = purpose === "end", onWaiting } = options;
     let location = options.location ?? (await this.locate(principal, id, options));
     for (;;) {
       if (location.kind === "node" || location.kind === "unknown" || !isSandboxId(id)) return location;
       if (location.kind === "here" && location.live !== undefined) return location;
-      if (location.kind === "at_rest") {
+      if (location.kind === "unreachable") {
+        await this.#fetch(principal, { ...location, url: null }, { ...options, takeover });
+      } else if (location.kind === "at_rest") {
         if (phase.isDraining) throw draining(id);
         onWaiting?.();
         const { saved } = location;
-        await registry.serialize(id, async () => cluster?.receiver.takeIn(id, saved, purpose));
+        await registry.serialize(id, async () => {
+          // Another request may have restored it here meanwhile.
+          if (!this.isHere(id)) await cluster?.receiver.takeIn(id, saved, purpose);
+        });
       } else if (await this.#settleHere(principal, id, options)) {
         return await this.locate(principal, id, options);
       }
@@ -125,22 +133,33 @@ export class Locator {
 
   /** Runs the sandbox on this node, regardless of its location and even if it was paused. */
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
-    const { registry, ownership, checkpoints, phase, cluster } = this.#options;
+    const { registry, ownership, checkpoints } = this.#options;
     if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
-    const { takeover, signal, onWaiting } = options;
-    const location = await this.claim(principal, id, { purpose: "use", readOnly: false, onWaiting });
+    const claim = { ...options, purpose: "use", readOnly: false } as const;
+    const location = await this.claim(principal, id, claim);
     if (location.kind === "node") {
-      if (phase.isDraining) throw draining(id);
       const saved = await ownership.peek(id as SandboxId);
-      if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
-        throw noSuchSandbox(id);
-      }
-      onWaiting?.();
-      await registry.serialize(id as SandboxId, async () => {
-        await cluster?.receiver.fetch(saved, location.url, { takeover, signal });
-      });
+      if (saved === undefined) throw noSuchSandbox(id);
+      await this.#fetch(principal, { saved, url: location.url }, claim);
     }
     return await checkpoints.resume(principal, id);
+  }
+
+  /** Takes the sandbox from the node that owns it. */
+  async #fetch(
+    principal: Principal,
+    { saved, url }: { readonly saved: SavedSandbox; readonly url: string | null },
+    { readOnly, purpose, takeover, signal, onWaiting }: ClaimOptions & { readonly takeover: boolean },
+  ): Promise<void> {
+    const { registry, phase, cluster } = this.#options;
+    const { id } = saved.record;
+    if (phase.isDraining) throw draining(id);
+    if (!mayAccess(principal, "sandbox", { readOnly, sandbox: saved.record })) throw noSuchSandbox(id);
+    onWaiting?.();
+    await registry.serialize(id, async () => {
+      // Another request may have brought it here meanwhile.
+      if (!this.isHere(id)) await cluster?.receiver.fetch(saved, { url, purpose, takeover, signal });
+    });
   }
 
   /** Handles a sandbox with a record on this node. Resolves to false if the sandbox is elsewhere. */
@@ -172,19 +191,21 @@ export class Locator {
   async #locateInStore(principal: Principal, id: SandboxId, { leases }: LocatorCluster): Promise<Location> {
     const lock = await leases.read(id);
     if (lock === undefined) return UNKNOWN;
-    const owner = this.#owner(lock);
-    if (owner !== undefined) return owner;
+    const owner = this.#otherOwner(lock);
+    if (typeof owner?.url === "string") return { kind: "node", id: owner.id, url: owner.url };
     const saved = await this.#options.ownership.peek(id);
     // The sandbox may have moved here meanwhile.
     if (this.isHere(id)) return await this.locate(principal, id, { readOnly: true });
     const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
-    return isVisible ? { kind: "at_rest", saved: { ...saved, record: recordAtRest(saved.record) } } : UNKNOWN;
+    if (!isVisible) return UNKNOWN;
+    if (owner !== undefined) return { kind: "unreachable", id: owner.id, saved };
+    return { kind: "at_rest", saved: { ...saved, record: recordAtRest(saved.record) } };
   }
 
   /** The other node that holds a lock, if that node is alive. */
-  #owner({ isLive, owner, url }: LockView): NodeLocation | undefined {
-    if (!isLive || owner === null || owner === this.#options.cluster?.nodeId || url === null) return undefined;
-    return { kind: "node", id: owner, url };
+  #otherOwner({ isLive, owner, url }: LockView): { readonly id: string; readonly url: string | null } | undefined {
+    if (!isLive || owner === null || owner === this.#options.cluster?.nodeId) return undefined;
+    return { id: owner, url };
   }
 }
 

@@ -57,12 +57,17 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly deps: HttpDependencies;
   /** Whether another node forwarded the request. */
   readonly isForwarded: boolean;
-  /** The stored state of the sandbox, if it is at rest and the operation only reads. */
-  readonly saved: SavedSandbox | undefined;
+  /** The stored state of the sandbox, if no reachable node owns it and the operation only reads. */
+  readonly saved: StoredSandbox | undefined;
   /** The sandbox of the path; throws if it is not running. */
   open(): LiveSandbox;
   /** For long answers: calls back when the caller's credential is revoked or expires. */
   watchCredential(ended: (error: SandboxError) => void): Disposable;
+}
+
+interface StoredSandbox extends SavedSandbox {
+  /** The id of the unreachable node that owns it; null at rest. */
+  readonly owner: string | null;
 }
 
 type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promise<AnswerOf<Id>>;

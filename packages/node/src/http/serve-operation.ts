@@ -77,12 +77,15 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       exchange.isForwarded = true;
       return await deps.peers.forward(request, subject as SandboxId, location, { requestId, bindings });
     }
+    // The node that forwarded the request locates the sandbox again, and moves it to itself.
+    if (location.kind === "unreachable" && isForwarded) throw movedOn(subject);
     const body =
       route.body?.kind === "json"
         ? await readJsonBody(route.body.schema, request, { limitBytes: deps.bodyLimitBytes })
         : undefined;
     if (principal !== undefined && subject !== "" && purpose !== "look") {
-      location = await deps.locator.claim(principal, subject, { purpose, readOnly, location });
+      const { signal } = request;
+      location = await deps.locator.claim(principal, subject, { purpose, readOnly, location, signal });
     }
     if (location.kind === "node") throw movedOn(subject);
     const live = location.kind === "here" ? location.live : undefined;
@@ -96,7 +99,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       params,
       query,
       body,
-      saved: location.kind === "at_rest" ? location.saved : undefined,
+      saved: storedOf(location),
       deps,
       open: () => live ?? deps.access.open(principal as Principal, params.id, { readOnly }),
       watchCredential: (onEnd: (error: SandboxError) => void) => credentials.watch(credentialOf(request), onEnd),
@@ -117,6 +120,11 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
 }
 
 const NOWHERE: Location = { kind: "unknown" };
+
+function storedOf(location: Location): Call["saved"] {
+  if (location.kind === "unreachable") return { ...location.saved, owner: location.id };
+  return location.kind === "at_rest" ? { ...location.saved, owner: null } : undefined;
+}
 
 /** The sandbox whose events are requested. The node that owns the sandbox has them. */
 function sandboxOf(query: unknown): string {

@@ -9,7 +9,7 @@ import {
 } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
-import { movedOn } from "../cluster/peer-errors.ts";
+import { eventsElsewhere, movedOn } from "../cluster/peer-errors.ts";
 import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-relay.ts";
 import type { Location } from "../handoff/locator.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
@@ -158,10 +158,11 @@ export class SocketConnection {
     const { principal, dependencies } = this.#options;
     const { events } = dependencies;
     if (message.kind === "events") {
-      await location;
+      const found = await location;
+      if (found?.kind === "unreachable") throw eventsElsewhere(found.saved.record.id, found.id);
       return await runEventStream(stream, message, { events, principal });
     }
-    const live = await this.#use(message, location);
+    const live = await this.#use(stream, message, location);
     if (live === undefined) return this.#relocate(stream, message);
     stream.live = live;
     const hold = this.#holds.hold(live);
@@ -178,6 +179,7 @@ export class SocketConnection {
 
   /** The sandbox, restored if it was at rest; undefined if another node owns it. */
   async #use(
+    { signal }: SocketStream,
     message: SandboxMessage,
     location: Location | Promise<Location> | undefined,
   ): Promise<LiveSandbox | undefined> {
@@ -187,7 +189,10 @@ export class SocketConnection {
     const { readOnly } = routes[operation];
     try {
       const { sandbox } = message;
-      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location: await location });
+      const known = await location;
+      // On a connection from another node: that node moves the sandbox itself.
+      if (known?.kind === "unreachable" && this.#relay === undefined) throw movedOn(sandbox);
+      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location: known, signal });
       if (found.kind === "node") return undefined;
       const live = (found.kind === "here" && found.live) || access.open(principal, sandbox, { readOnly });
       audit.note(operation, live.id);

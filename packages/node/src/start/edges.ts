@@ -4,8 +4,8 @@ import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { Peers } from "../forward/peers.ts";
 import { RequestForwarder } from "../forward/request-forwarder.ts";
-import { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
 import type { SavedRecords } from "../handoff/saved-records.ts";
+import { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { createHttpApp } from "../http/app.ts";
 import { LazyEndpoint } from "../mcp/lazy-endpoint.ts";
 import { serve } from "../server/serve.ts";
@@ -88,10 +88,11 @@ export function createPeers({ config, cluster, domain, saved }: PeersOptions, un
     proof,
     forwarder: undo.use(new RequestForwarder({ proof, clock, recheckMs: config.leaseMs })),
     nodes: () => cluster.registry.list(),
-    atRest: new SandboxesAtRest({
+    stored: new StoredSandboxes({
       saved,
       leases,
-      describe: (principal, record) => access.resource(principal, record, null),
+      nodeId: cluster.node.id,
+      describe: (principal, record, owner) => access.resource(principal, record, owner),
     }),
     isOwnedBy: (id, nodeId) => locator.isOwnedBy(id, nodeId),
     onNudge: (id) => {

@@ -42,6 +42,9 @@ export interface RunningNode extends AsyncDisposable {
 
 const { version } = manifest;
 
+const WITHOUT_URL =
+  "other nodes cannot reach this node, because advertiseUrl is not set: a request to another node moves the sandbox there";
+
 /** Starts a node: opens its storage, creates the domain, adopts running sandboxes, listens, and starts housekeeping. */
 export async function startNode(config: NodeConfig, options: StartNodeOptions): Promise<RunningNode> {
   requireSafeBind(config);
@@ -60,6 +63,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   const { cluster, events, checkpointStore } = storage;
   if (cluster !== undefined) undo.use(cluster);
   else storage.ownKeys.firstKey(config.home);
+  if (cluster?.node.url === null) logger.warn(WITHOUT_URL);
   await checkpointStore.clear();
 
   // Domain

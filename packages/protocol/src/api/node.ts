@@ -10,8 +10,8 @@ export const healthSchema = z
 export const nodeResourceSchema = z
   .strictObject({
     id: z.uuid(),
-    /** The address at which other nodes reach it. */
-    url: z.string(),
+    /** The address at which other nodes reach it; null if they cannot. Its sandboxes then move instead of requests. */
+    url: z.string().nullable(),
     startedAt: instantSchema,
     /** The time of its last heartbeat. */
     seenAt: instantSchema,

@@ -61,7 +61,7 @@ export class ClusterNodes implements AsyncDisposable {
       isOwnedBy: async (sandbox, owner) => nodeIdOf(this.holders.get(sandbox) ?? "") === owner,
       onNudge: (sandbox) => this.nudges.push(`${id} ${sandbox}`),
       nodes: async () => this.#list(id),
-      atRest: { list: async () => ({ items: [], isMore: false }) },
+      stored: { list: async () => ({ items: [], isMore: false }) },
     });
     return serving.url;
   }

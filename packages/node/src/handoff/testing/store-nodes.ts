@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Provider } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { type SandboxId, type SandboxResource, sandboxResourceSchema } from "@sandpiper/protocol";
+import { expect } from "vitest";
 import { openCluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { createHttpApp } from "../../http/app.ts";
@@ -18,6 +19,8 @@ import { testDomain } from "../../testing/test-domain.ts";
 import { Webhooks } from "../../webhooks/webhooks.ts";
 import { SavedRecords } from "../saved-records.ts";
 
+/** Short, because time also passes while a handoff uses the disk. */
+const STEP_MS = 50;
 const onError = () => {};
 const quiet = { debug: onError, info: onError, warn: onError, error: onError };
 
@@ -31,7 +34,8 @@ export class StoreNodes implements AsyncDisposable {
   readonly #directory = new ScratchHome().path;
   readonly #undo = new AsyncDisposableStack();
 
-  async start(name: string, provider: Provider) {
+  /** Other nodes cannot reach a node that is not `isReachable`; the test can. */
+  async start(name: string, provider: Provider, { isReachable = true } = {}) {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
     let app: ReturnType<typeof createHttpApp> | undefined;
@@ -44,7 +48,8 @@ export class StoreNodes implements AsyncDisposable {
     const home = join(this.#directory, name);
     mkdirSync(home);
     const store = `file://${join(this.#directory, "store")}`;
-    const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), advertiseUrl: serving.url });
+    const address = isReachable ? { advertiseUrl: serving.url } : { host: "0.0.0.0" };
+    const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), ...address });
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
     const describe = () => ({ isDraining: false, sandboxes: 0 });
@@ -52,6 +57,7 @@ export class StoreNodes implements AsyncDisposable {
     const cluster = undo.use(await openCluster({ ...options, config }));
     const parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
     const { registry, handoffs } = parts;
+    handoffs?.open();
     undo.defer(() => registry.release());
     undo.defer(() => cluster.leases.dispose());
     undo.defer(() => parts.pool.close());
@@ -91,6 +97,7 @@ export class StoreNodes implements AsyncDisposable {
       });
     return {
       ...parts,
+      id: cluster.node.id,
       leases: cluster.leases,
       proof: cluster.proof,
       url: serving.url,
@@ -106,6 +113,21 @@ export class StoreNodes implements AsyncDisposable {
       /** Leaves the node's leases in place until they expire. */
       crash: () => undo.disposeAsync(),
     };
+  }
+
+  /** Lets owners renew their leases, and waiters poll, until the work is done. */
+  async whileTimePasses<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = work.finally(() => {
+      isDone = true;
+    });
+    done.catch(() => {});
+    const pass = async () => {
+      await this.clock.advance(STEP_MS);
+      return isDone;
+    };
+    await expect.poll(pass, { interval: 10 }).toBe(true);
+    return await done;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

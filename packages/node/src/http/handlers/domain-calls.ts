@@ -8,7 +8,7 @@ export const domainCalls = {
   getSandbox: ({ principal, params, saved, deps }) =>
     saved === undefined
       ? deps.sandboxes.get(principal, params.id)
-      : deps.access.resource(principal, saved.record, null),
+      : deps.access.resource(principal, saved.record, saved.owner),
   updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
   deleteSandbox: ({ principal, params, query, deps }) => deps.sandboxes.remove(principal, params.id, query),
   getSandboxHealth: ({ principal, params, saved, deps }) =>

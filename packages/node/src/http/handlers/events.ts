@@ -1,5 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type { Principal } from "../../auth/principal.ts";
+import { eventsElsewhere } from "../../cluster/peer-errors.ts";
 import type { Handlers } from "../call.ts";
 import { eventResponse } from "../server-sent-events.ts";
 
@@ -7,7 +8,8 @@ const DEFAULT_LIMIT = 100;
 
 export const eventHandlers = {
   listEvents(call) {
-    const { principal, query, request, deps } = call;
+    const { principal, query, request, saved, deps } = call;
+    if (typeof saved?.owner === "string") throw eventsElsewhere(saved.record.id, saved.owner);
     const wanted = { tenant: tenantOf(principal), sandboxId: query.sandbox, after: query.after ?? 0 };
     if (!(request.headers.get("accept") ?? "").includes("text/event-stream")) {
       return { items: [...deps.events.list({ ...wanted, limit: query.limit ?? DEFAULT_LIMIT })] };

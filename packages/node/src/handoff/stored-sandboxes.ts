@@ -8,72 +8,77 @@ import { sandboxFilter } from "../sandboxes/sandbox-filter.ts";
 
 const PARALLEL_READS = 16;
 
-export interface SandboxesAtRestOptions {
+export interface StoredSandboxesOptions {
   /** The records in the store, including those of running sandboxes. */
   readonly saved: { list(): Promise<readonly SandboxRecord[]> };
   readonly leases: { read(id: SandboxId): Promise<LockView | undefined> };
-  readonly describe: (principal: Principal, record: SandboxRecord) => SandboxResource;
+  readonly nodeId: string;
+  /** `owner` is null for a sandbox at rest. */
+  readonly describe: (principal: Principal, record: SandboxRecord, owner: string | null) => SandboxResource;
 }
 
-interface ListAtRestOptions {
+interface ListOptions {
   /** Sandboxes that some node has listed. */
   readonly except: ReadonlySet<string>;
   /** Older sandboxes do not fit on the page. */
   readonly sinceMs: number;
 }
 
-interface AtRestPage {
+interface StoredPage {
   readonly items: readonly SandboxResource[];
   readonly isMore: boolean;
 }
 
-/** Lists sandboxes that no node owns, because their owner released them or died. */
-export class SandboxesAtRest {
-  readonly #options: SandboxesAtRestOptions;
+/** Lists sandboxes that no reachable node lists: those at rest, and those of live nodes without a URL. */
+export class StoredSandboxes {
+  readonly #options: StoredSandboxesOptions;
 
-  constructor(options: SandboxesAtRestOptions) {
+  constructor(options: StoredSandboxesOptions) {
     this.#options = options;
   }
 
   /** Newest first. Reads locks only for sandboxes that may be on the page. */
-  async list(
-    principal: Principal,
-    query: ListSandboxesQuery,
-    { except, sinceMs }: ListAtRestOptions,
-  ): Promise<AtRestPage> {
+  async list(principal: Principal, query: ListSandboxesQuery, { except, sinceMs }: ListOptions): Promise<StoredPage> {
     const { saved, describe } = this.#options;
     const filter = sandboxFilter(principal, query);
     const matching = (await saved.list())
-      .map(recordAtRest)
-      .filter((record) => !except.has(record.id) && matches(record, filter))
+      .filter((record) => !except.has(record.id))
+      .filter((record) => matches(record, filter) || matches(recordAtRest(record), filter))
       .sort(newestFirst);
     const candidates = await this.#afterCursor(matching, filter.cursor);
     const eligible = candidates.filter(({ createdAt }) => createdAt.getTime() >= sinceMs);
-    const records: SandboxRecord[] = [];
+    const items: SandboxResource[] = [];
     let next = 0;
-    for (; next < eligible.length && records.length < filter.limit; next += PARALLEL_READS) {
+    for (; next < eligible.length && items.length < filter.limit; next += PARALLEL_READS) {
       const batch = eligible.slice(next, next + PARALLEL_READS);
-      const areAtRest = await Promise.all(batch.map(({ id }) => this.#isAtRest(id)));
-      records.push(...batch.filter((_, index) => areAtRest[index]));
+      const owners = await Promise.all(batch.map(({ id }) => this.#ownerOf(id)));
+      for (const [index, saved] of batch.entries()) {
+        const owner = owners[index];
+        if (owner === undefined) continue;
+        const record = owner === null ? recordAtRest(saved) : saved;
+        if (matches(record, filter)) items.push(describe(principal, record, owner));
+      }
     }
-    const items = records.map((record) => describe(principal, record));
     return { items, isMore: next < eligible.length || eligible.length < candidates.length };
   }
 
-  /** A sandbox without a lock has just been destroyed. */
-  async #isAtRest(id: SandboxId): Promise<boolean> {
-    const lock = await this.#options.leases.read(id);
-    return lock !== undefined && !lock.isLive;
+  /** Null at rest. Undefined if a reachable node or this one lists the sandbox, or if it has just been destroyed. */
+  async #ownerOf(id: SandboxId): Promise<string | null | undefined> {
+    const { leases, nodeId } = this.#options;
+    const lock = await leases.read(id);
+    if (lock === undefined) return undefined;
+    if (!lock.isLive) return null;
+    return lock.url === null && lock.owner !== nodeId ? lock.owner : undefined;
   }
 
-  /** Of sandboxes created at the cursor's instant, some are left for this page only if the cursor's sandbox is one at rest. */
+  /** Of sandboxes created at the cursor's instant, some are left for this page only if this class listed the cursor's. */
   async #afterCursor(records: readonly SandboxRecord[], text: string | undefined): Promise<readonly SandboxRecord[]> {
     if (text === undefined) return records;
     const { createdAtMs, id } = parseCursor(text);
     const isAtInstant = ({ createdAt }: SandboxRecord) => createdAt.getTime() === createdAtMs;
-    const wasAtRest = records.some(isAtInstant) && (await this.#isAtRest(id));
+    const wasListed = records.some(isAtInstant) && (await this.#ownerOf(id)) !== undefined;
     return records.filter((record) =>
-      isAtInstant(record) ? wasAtRest && record.id < id : record.createdAt.getTime() < createdAtMs,
+      isAtInstant(record) ? wasListed && record.id < id : record.createdAt.getTime() < createdAtMs,
     );
   }
 }
