@@ -1,0 +1,103 @@
+"""Real nodes of this repository, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from urllib.request import Request, urlopen
+
+from typing_extensions import Self
+
+ROOT = Path(__file__).parents[3]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Node:
+    """A node's daemon on a loopback port; sandboxes run in gVisor."""
+
+    def __init__(self, home: Path, settings: dict[str, str] | None = None) -> None:
+        self.home = home
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        own = {name: value for name, value in os.environ.items() if not name.startswith("SANDPIPER_")}
+        engine = {name: value for name, value in os.environ.items() if name == "SANDPIPER_RUNSC"}
+        env = {
+            **own,
+            **engine,
+            "SANDPIPER_HOME": str(home),
+            "SANDPIPER_PORT": str(self.port),
+            "SANDPIPER_LOG_FORMAT": "json",
+            **(settings or {}),
+        }
+        if settings is not None:
+            env["SANDPIPER_ADVERTISE_URL"] = self.url
+        program = [str(ROOT / "node_modules/.bin/node"), str(ROOT / "packages/node/src/daemon/main.ts")]
+        self.log = home.with_suffix(".log")
+        with self.log.open("wb") as errors:
+            self._process = subprocess.Popen(program, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+        self._wait_until_ready()
+
+    @property
+    def api_key(self) -> str:
+        return (self.home / "api-key").read_text().strip()
+
+    def sandbox_ids(self) -> list[str]:
+        """The sandboxes that this node holds itself."""
+        nodes = self._get("/v1/nodes")["nodes"]
+        own = next(node["id"] for node in nodes if node["isThisNode"])
+        return [sandbox["id"] for sandbox in self._get("/v1/sandboxes")["sandboxes"] if sandbox.get("node") in (None, own)]
+
+    def remove(self, sandbox: str) -> None:
+        urlopen(self._request("DELETE", f"/v1/sandboxes/{sandbox}")).close()
+
+    def terminate(self) -> None:
+        """Stops the node; one of a cluster saves its sandboxes to the store first."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Removes the sandboxes and stops the node."""
+        if self._process.poll() is not None:
+            return
+        for sandbox in self.sandbox_ids():
+            self.remove(sandbox)
+        self.terminate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def _wait_until_ready(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if '"msg":"ready"' in line:
+                return
+        self._process.kill()
+        raise RuntimeError(f"the node did not start:\n{self.log.read_text()}")
+
+    def _request(self, method: str, path: str) -> Request:
+        return Request(f"{self.url}{path}", method=method, headers={"authorization": f"Bearer {self.api_key}"})
+
+    def _get(self, path: str) -> dict[str, list[dict[str, str]]]:
+        with urlopen(self._request("GET", path)) as response:
+            answer: dict[str, list[dict[str, str]]] = json.load(response)
+            return answer
