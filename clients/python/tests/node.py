@@ -9,6 +9,7 @@ import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.request import Request, urlopen
 
 from typing_extensions import Self
@@ -54,12 +55,15 @@ class Node:
 
     def sandbox_ids(self) -> list[str]:
         """The sandboxes that this node holds itself."""
-        nodes = self._get("/v1/nodes")["nodes"]
-        own = next(node["id"] for node in nodes if node["isThisNode"])
-        return [sandbox["id"] for sandbox in self._get("/v1/sandboxes")["sandboxes"] if sandbox.get("node") in (None, own)]
+        own = next(node["id"] for node in self._list("/v1/nodes") if node["isThisNode"])
+        return [sandbox["id"] for sandbox in self._list("/v1/sandboxes") if sandbox["node"] in (None, own)]
 
     def remove(self, sandbox: str) -> None:
         urlopen(self._request("DELETE", f"/v1/sandboxes/{sandbox}")).close()
+
+    def exec(self, sandbox: str, command: str) -> None:
+        """Runs a command beside the session."""
+        self._post(f"/v1/sandboxes/{sandbox}/exec", {"command": command})
 
     def terminate(self) -> None:
         """Stops the node; one of a cluster saves its sandboxes to the store first."""
@@ -94,10 +98,15 @@ class Node:
         self._process.kill()
         raise RuntimeError(f"the node did not start:\n{self.log.read_text()}")
 
-    def _request(self, method: str, path: str) -> Request:
-        return Request(f"{self.url}{path}", method=method, headers={"authorization": f"Bearer {self.api_key}"})
+    def _request(self, method: str, path: str, body: dict[str, str] | None = None) -> Request:
+        headers = {"authorization": f"Bearer {self.api_key}", "content-type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        return Request(f"{self.url}{path}", data, headers, method=method)
 
-    def _get(self, path: str) -> dict[str, list[dict[str, str]]]:
+    def _post(self, path: str, body: dict[str, str]) -> None:
+        urlopen(self._request("POST", path, body)).close()
+
+    def _list(self, path: str) -> list[dict[str, Any]]:
         with urlopen(self._request("GET", path)) as response:
-            answer: dict[str, list[dict[str, str]]] = json.load(response)
-            return answer
+            items: list[dict[str, Any]] = json.load(response)["items"]
+            return items

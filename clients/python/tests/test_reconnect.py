@@ -6,7 +6,7 @@ import asyncio
 
 from balancer import Balancer
 from node import Node
-from sandpiper import AsyncExecution, AsyncSession
+from sandpiper import AsyncExecution, AsyncSession, Output
 
 LAST = 150
 #: Numbers on both streams, slowly enough to be interrupted.
@@ -16,21 +16,37 @@ for number in range(1, {LAST + 1}):
     print(number, file=sys.stdout if number % 3 else sys.stderr, flush=True)
     time.sleep(0.02)
 """
-NUMBERS = "".join(f"{number}\n" for number in range(1, LAST + 1))
+#: Each stream keeps its order. The kernel does not keep the order between two pipes.
+EXPECTED = {
+    "stdout": "".join(f"{number}\n" for number in range(1, LAST + 1) if number % 3),
+    "stderr": "".join(f"{number}\n" for number in range(1, LAST + 1) if not number % 3),
+}
 
 
-async def read_past(execution: AsyncExecution, line: int) -> str:
-    """Reads output until the number of this line has arrived."""
-    text = ""
-    async for output in execution:
-        text += output.data
-        if f"{line}\n" in text:
-            return text
-    raise AssertionError(f"the output ended before line {line}:\n{text}")
+class Reader:
+    """Collects the output of an execution, and checks that its offsets leave no gap."""
 
+    def __init__(self, execution: AsyncExecution) -> None:
+        self.texts = {"stdout": "", "stderr": ""}
+        self._execution = execution
+        self._end = 0
 
-async def rest(execution: AsyncExecution) -> str:
-    return "".join([output.data async for output in execution])
+    async def past(self, line: int) -> None:
+        """Reads until this line of stdout has arrived."""
+        async for output in self._execution:
+            self._add(output)
+            if f"\n{line}\n" in self.texts["stdout"]:
+                return
+        raise AssertionError(f"the output ended before line {line}")
+
+    async def rest(self) -> None:
+        async for output in self._execution:
+            self._add(output)
+
+    def _add(self, output: Output) -> None:
+        assert (output.offset, output.dropped) == (self._end, 0)
+        self._end += len(output.data.encode())
+        self.texts[output.stream] += output.data
 
 
 def test_continues_after_a_dropped_network_by_a_takeover_with_its_cookie(node: Node) -> None:
@@ -39,12 +55,13 @@ def test_continues_after_a_dropped_network_by_a_takeover_with_its_cookie(node: N
             session = await AsyncSession.create(url=balancer.url, api_key=node.api_key, memory_mib=128)
             async with session:
                 execution = await session.run("python", COUNT)
-                text = await read_past(execution, 10)
+                reader = Reader(execution)
+                await reader.past(10)
                 balancer.drop()
-                text += await read_past(execution, 60)
+                await reader.past(61)
                 balancer.drop()
-                text += await rest(execution)
-                assert text == NUMBERS
+                await reader.rest()
+                assert reader.texts == EXPECTED
                 assert execution.exit_code == 0
             assert balancer.cookies == [None, "0", "0"]
             assert all("takeover=true" in path for path in balancer.paths[1:])
@@ -77,20 +94,21 @@ def test_follows_the_sandbox_to_another_node_while_output_flows(cluster: list[No
             )
             async with session:
                 execution = await session.run("python", COUNT)
-                text = await read_past(execution, 10)
+                reader = Reader(execution)
+                await reader.past(10)
                 # The balancer loses the affinity: the client lands on the other node, which takes the sandbox over.
                 balancer.honours_cookies = False
                 balancer.target = 1
                 balancer.drop()
-                text += await read_past(execution, 40)
+                await reader.past(40)
                 assert "SANDBOX_RESTORING" in statuses
                 assert second.sandbox_ids() == [session.id]
                 # That node stops: it saves the sandbox, and the client returns to the first one.
                 balancer.target = 0
                 stopping = asyncio.create_task(asyncio.to_thread(second.terminate))
-                text += await rest(execution)
+                await reader.rest()
                 await stopping
-                assert text == NUMBERS
+                assert reader.texts == EXPECTED
                 assert execution.exit_code == 0
                 assert "SANDBOX_MOVED" in statuses
                 assert first.sandbox_ids() == [session.id]

@@ -49,12 +49,11 @@ def test_continues_an_execution_of_another_program_at_the_byte_after_its_last_ou
         first = next(iter(execution))
         assert first.data == "first\n"
         id, token = session.id, session.token
-    resume = {"execution": execution.id, "offset": execution.next}
-    with Session.attach(id, token=token, url=node.url, **resume) as again:
+    with Session.attach(id, token=token, url=node.url, execution=execution.id, offset=execution.next) as again:
         assert again.execution is not None
         with pytest.raises(ExecutionError, match="already runs code"):
             again.run("bash", "echo no")
-        node.write(id, "/home/sandbox/go", b"")
+        node.exec(id, "touch ~/go")
         assert again.execution.wait().stdout == "second\n"
 
 
@@ -95,10 +94,10 @@ def test_reports_a_sandbox_that_is_deleted_during_the_session(node: Node) -> Non
         execution = session.run("bash", "echo on; sleep 600")
         assert next(iter(execution)).data == "on\n"
         node.remove(session.id)
-        with pytest.raises(SandboxDeletedError):
+        with pytest.raises(ExecutionError, match="destroyed"):
             execution.wait()
         with pytest.raises(SandboxDeletedError):
-            session.run("bash", "echo no")
+            session.run("bash", "echo no").wait()
 
 
 def test_reports_what_is_wrong_with_the_sandbox_the_credential_the_options_or_the_address(node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import Callable, Mapping
 
 from .connection import TOO_BIG, Connection, Ended
@@ -68,13 +69,10 @@ class Link:
         await self._attach_within(self._address.connect_timeout, wait)
 
     async def send(self, message: Mapping[str, str]) -> None:
-        """Does nothing if the connection has ended; the next `receive` reconnects."""
-        if self._connection is None:
-            return
-        try:
-            await self._connection.send(message)
-        except Ended as end:
-            self._lost(end)
+        """Does nothing if the connection has ended: `receive` reads what arrived before the end, and then reconnects."""
+        if self._connection is not None:
+            with suppress(Ended):
+                await self._connection.send(message)
 
     async def receive(self) -> Event:
         """The next event, from one connection after another."""
