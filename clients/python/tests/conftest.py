@@ -19,22 +19,24 @@ def directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def node(directory: Path) -> Iterator[Node]:
-    with Node(directory / "lone") as started:
+    with Node(directory / "one", settings_in(directory / "store")) as started:
         yield started
 
 
 @pytest.fixture
 def cluster(directory: Path) -> Iterator[list[Node]]:
-    """Two nodes with one store."""
+    """Two nodes with one store. The first creates the key that both accept."""
     name = secrets.token_hex(4)
-    settings = {
-        "SANDPIPER_STORE": f"file://{directory / f'{name}-store'}",
+    settings = settings_in(directory / f"{name}-store")
+    with Node(directory / f"{name}-a", settings) as first, Node(directory / f"{name}-b", settings) as second:
+        (second.home / "api-key").write_text(first.api_key)
+        yield [first, second]
+
+
+def settings_in(store: Path) -> dict[str, str]:
+    return {
+        "SANDPIPER_STORE": f"file://{store}",
         "SANDPIPER_CLUSTER_SECRET": secrets.token_urlsafe(24),
         "SANDPIPER_LEASE_MS": "3000",
         "SANDPIPER_MAX_SKEW_MS": "200",
     }
-    with Node(directory / f"{name}-a", settings) as first, Node(directory / f"{name}-b", settings) as second:
-        # The first node created the key that both accept.
-        if not (second.home / "api-key").exists():
-            (second.home / "api-key").write_text(first.api_key)
-        yield [first, second]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -15,6 +16,12 @@ from urllib.request import Request, urlopen
 from typing_extensions import Self
 
 ROOT = Path(__file__).parents[3]
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Makes the kernel stop this process when the tests are killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def free_port() -> int:
@@ -25,9 +32,13 @@ def free_port() -> int:
 
 
 class Node:
-    """A node's daemon on a loopback port; sandboxes run in gVisor."""
+    """
+    A node's daemon on a loopback port; sandboxes run in gVisor.
 
-    def __init__(self, home: Path, settings: dict[str, str] | None = None) -> None:
+    Each has a store, so that it stops its sandboxes when it is stopped, even if the tests were killed.
+    """
+
+    def __init__(self, home: Path, settings: dict[str, str]) -> None:
         self.home = home
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -38,15 +49,16 @@ class Node:
             **engine,
             "SANDPIPER_HOME": str(home),
             "SANDPIPER_PORT": str(self.port),
+            "SANDPIPER_ADVERTISE_URL": self.url,
             "SANDPIPER_LOG_FORMAT": "json",
-            **(settings or {}),
+            **settings,
         }
-        if settings is not None:
-            env["SANDPIPER_ADVERTISE_URL"] = self.url
         program = [str(ROOT / "node_modules/.bin/node"), str(ROOT / "packages/node/src/daemon/main.ts")]
         self.log = home.with_suffix(".log")
         with self.log.open("wb") as errors:
-            self._process = subprocess.Popen(program, env=env, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self._process = subprocess.Popen(
+                program, env=env, stdout=subprocess.PIPE, stderr=errors, text=True, preexec_fn=end_with_parent
+            )
         self._wait_until_ready()
 
     @property
@@ -66,7 +78,7 @@ class Node:
         self._post(f"/v1/sandboxes/{sandbox}/exec", {"command": command})
 
     def terminate(self) -> None:
-        """Stops the node; one of a cluster saves its sandboxes to the store first."""
+        """Stops the node, which saves its sandboxes to the store first."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
 
