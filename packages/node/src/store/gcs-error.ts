@@ -1,16 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
 
 interface GcsFault {
-  /** The HTTP status, or the code of a network error. */
+  /** The HTTP status, the code of a network error, or the number of a DOMException. */
   readonly code?: number | string;
   readonly status?: number;
   readonly message?: string;
+  readonly cause?: unknown;
 }
 
 /** The HTTP status of the response; undefined if there was none. */
 export function statusOf(thrown: unknown): number | undefined {
   const { code, status } = (thrown ?? {}) as GcsFault;
-  return typeof code === "number" ? code : status;
+  return [code, status].find((value): value is number => typeof value === "number" && value >= 100);
 }
 
 /** Whether the object does not exist. */
@@ -64,5 +65,7 @@ export function gcsError(thrown: unknown, label: string): SandboxError {
 }
 
 function messageOf(thrown: unknown): string {
-  return (thrown as GcsFault | undefined)?.message ?? String(thrown);
+  const { message = String(thrown), cause } = (thrown ?? {}) as GcsFault;
+  // The message of a failed fetch alone is "fetch failed".
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
