@@ -11,6 +11,7 @@ import { planPackages } from "./setup/packages.mjs";
 import { announce } from "./setup/plan.mjs";
 import { planPodman } from "./setup/podman.mjs";
 import { isReporting, report } from "./setup/progress.mjs";
+import { planPython } from "./setup/python.mjs";
 import { planQemu } from "./setup/qemu.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
@@ -26,6 +27,7 @@ const steps = {
   docker: planDocker,
   podman: planPodman,
   servers: planServers,
+  python: planPython,
   qemu: planQemu,
   kernel: planKernel,
   image: planImage,

@@ -10,8 +10,8 @@ import { runVitestTests } from "./test/vitest-tests.ts";
 
 /** Besides the npm packages; unit tests need none of them. */
 const SET_UP_STEPS = [
-  ...["agent", "runsc", "cgroups", "cluster", "docker", "podman", "servers", "qemu", "kernel", "docker-image"],
-  "node-image",
+  ...["agent", "runsc", "cgroups", "cluster", "docker", "podman", "servers", "python", "qemu", "kernel"],
+  ...["docker-image", "node-image"],
 ];
 const directory = join(import.meta.dirname, "..");
 const agentDirectory = join(directory, "agent");

@@ -11,6 +11,15 @@ const s3Server = {
 };
 
 /** @type {import("./go-program.mjs").GoProgram} */
+const gcsServer = {
+  name: "fake-gcs-server",
+  title: "the Google Cloud Storage emulator",
+  packagePath: "github.com/fsouza/fake-gcs-server",
+  version: "v1.56.1",
+  moduleSum: "h1:K03sAvbLvDz4hAynpCCUqnNRp+ik9JFSvHbkD/wTPOU=",
+};
+
+/** @type {import("./go-program.mjs").GoProgram} */
 const registry = {
   name: "registry",
   title: "the image registry",
@@ -19,20 +28,21 @@ const registry = {
   moduleSum: "h1:RZuuSYhTvlDvtsK+NkutoCZ//C0X2ebLK8X8l3ULs84=",
 };
 
+const servers = [s3Server, gcsServer, registry];
+
 /**
  * The servers that tests start. Set-up builds them before tests run: a build beside tests would slow those down.
  * @returns {import("./plan.mjs").Plan}
  */
 export function planServers() {
-  const detail = [s3Server, registry].map(goProgramPath).join(", ");
-  if ([s3Server, registry].every((program) => isProgram(goProgramPath(program)))) return { detail, problems: [] };
+  const detail = servers.map(goProgramPath).join(", ");
+  if (servers.every((program) => isProgram(goProgramPath(program)))) return { detail, problems: [] };
   return {
     detail,
     problems: findGoProblem("the servers that tests start"),
-    announcement: { name: "test servers", seconds: 80 },
+    announcement: { name: "test servers", seconds: 160 },
     work: async () => {
-      await provideS3Server();
-      await provideRegistry();
+      for (const server of servers) await provideGoProgram(server);
     },
   };
 }
@@ -40,6 +50,11 @@ export function planServers() {
 /** The path of the S3 server that tests of the store use. */
 export function provideS3Server() {
   return provideGoProgram(s3Server);
+}
+
+/** The path of the Google Cloud Storage emulator that tests of the store use. */
+export function provideGcsServer() {
+  return provideGoProgram(gcsServer);
 }
 
 /** The path of the image registry that tests of containers use. */

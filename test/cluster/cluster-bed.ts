@@ -3,7 +3,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFailed, onTestFinished } from "vitest";
-import type { S3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { type Door, openDoors, ownLoopbackAddress } from "./doors.ts";
@@ -22,13 +21,16 @@ const DOORS_PER_BED = 10;
 const SHOWN_LINES = 20;
 
 /** Nodes reach the server through the hub, so that a node that is cut off loses the store, too. */
-interface S3Store extends Pick<S3Server, "endpoint" | "env"> {
-  readonly url: `s3://${string}`;
+interface BucketStore {
+  readonly url: `s3://${string}` | `gs://${string}`;
+  readonly endpoint: string;
+  /** The variables with which nodes reach the server; those that are its endpoint get the hub's address instead. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 interface ClusterBedOptions {
-  /** The nodes' shared store, a directory or an S3 server; without one, the nodes are standalone. */
-  readonly store?: "file" | S3Store | undefined;
+  /** The nodes' shared store, a directory or a bucket; without one, the nodes are standalone. */
+  readonly store?: "file" | BucketStore | undefined;
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** The nodes have no URL, and the network passes no packet between them. */
@@ -153,9 +155,10 @@ function storeDoor({ hubAddress, hubNamespace }: Network, store: ClusterBedOptio
   return [{ name: "store", bind: `${hubAddress}:${STORE_PORT}`, bindNamespace: hubNamespace, target: host }];
 }
 
-function sharedSettings(directory: string, { hubAddress }: Network, store: "file" | S3Store): NodeJS.ProcessEnv {
+function sharedSettings(directory: string, { hubAddress }: Network, store: "file" | BucketStore): NodeJS.ProcessEnv {
   const secret = { SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url") };
   if (store === "file") return { ...secret, SANDPIPER_STORE: `file://${join(directory, "store")}` };
-  const endpoint = { AWS_ENDPOINT_URL: `http://${hubAddress}:${STORE_PORT}` };
-  return { ...secret, ...store.env, ...endpoint, SANDPIPER_STORE: store.url };
+  const throughHub = (value: string) => (value === store.endpoint ? `http://${hubAddress}:${STORE_PORT}` : value);
+  const env = Object.entries(store.env).map(([name, value]) => [name, throughHub(value)]);
+  return { ...secret, ...Object.fromEntries(env), SANDPIPER_STORE: store.url };
 }

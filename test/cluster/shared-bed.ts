@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import { startGcsServer } from "../../packages/node/src/store/testing/gcs-server.ts";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { ClusterBed } from "./cluster-bed.ts";
 
@@ -8,7 +9,7 @@ const LEASE_MS = 3000;
 const MAX_SKEW_MS = 200;
 
 export interface SharedBedOptions {
-  readonly store: "file" | "s3";
+  readonly store: "file" | "s3" | "gcs";
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** The nodes cannot reach each other. */
@@ -19,8 +20,9 @@ export interface SharedBedOptions {
 export async function startSharedBed({ store, env = {}, isIsolated }: SharedBedOptions): Promise<ClusterBed> {
   const settings = { SANDPIPER_LEASE_MS: `${LEASE_MS}`, SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`, ...env };
   if (store === "file") return await ClusterBed.start({ store, env: settings, isIsolated });
-  const server = await startS3Server();
+  const server = await (store === "s3" ? startS3Server() : startGcsServer());
   onTestFinished(() => server[Symbol.asyncDispose]());
   await server.createBucket("cluster");
-  return await ClusterBed.start({ store: { ...server, url: "s3://cluster/bed" }, env: settings, isIsolated });
+  const url = store === "s3" ? "s3://cluster/bed" : "gs://cluster/bed";
+  return await ClusterBed.start({ store: { ...server, url }, env: settings, isIsolated });
 }

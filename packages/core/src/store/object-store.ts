@@ -4,7 +4,7 @@ export interface ObjectStore {
   readonly label: string;
   /** Undefined if the object does not exist. A read after a write, by any node, returns what was written. */
   get(key: string): Promise<StoredObject | undefined>;
-  /** Like `get`, without the bytes. */
+  /** The object's size, tag and time of its last write. */
   head(key: string): Promise<StoredObjectInfo | undefined>;
   /**
    * Writes the object atomically. Resolves with its new tag, or with undefined if the condition did not hold and
@@ -26,7 +26,8 @@ export interface StoredObjectInfo {
   readonly tag: string;
 }
 
-export interface StoredObject extends StoredObjectInfo {
+/** Without the time of its last write, which Google Cloud Storage does not send with the bytes. */
+export interface StoredObject extends Omit<StoredObjectInfo, "modifiedAt"> {
   readonly bytes: Uint8Array;
 }
 

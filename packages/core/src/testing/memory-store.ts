@@ -29,7 +29,7 @@ export interface MemoryStoreOptions {
 /** A store for tests, which fails and delays calls on the test's command. */
 export class MemoryStore implements ObjectStore {
   readonly label = "memory:";
-  readonly #objects = new Map<string, StoredObject>();
+  readonly #objects = new Map<string, StoredObject & StoredObjectInfo>();
   readonly #clock: Clock;
   readonly #fault: NonNullable<MemoryStoreOptions["fault"]>;
   #calls = 0;
@@ -43,7 +43,9 @@ export class MemoryStore implements ObjectStore {
   get(key: string): Promise<StoredObject | undefined> {
     return this.#call("get", key, () => {
       const object = this.#objects.get(key);
-      return object && { ...object, bytes: object.bytes.slice() };
+      if (object === undefined) return undefined;
+      const { modifiedAt: _, ...rest } = object;
+      return { ...rest, bytes: object.bytes.slice() };
     });
   }
 
@@ -102,7 +104,7 @@ export class MemoryStore implements ObjectStore {
   }
 }
 
-function infoOf({ bytes: _, ...info }: StoredObject): StoredObjectInfo {
+function infoOf({ bytes: _, ...info }: StoredObject & StoredObjectInfo): StoredObjectInfo {
   return info;
 }
 

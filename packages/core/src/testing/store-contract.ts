@@ -32,7 +32,7 @@ export function describeStore(
       expect(await store().delete("nothing/here")).toBe(true);
     });
 
-    it("returns an object with its size, time and tag", async () => {
+    it("returns an object with its size and tag, and its time on request", async () => {
       const beganAtMs = Date.now();
       const tag = await store().put("plain/one", text("hello"));
       const object = await store().get("plain/one");
@@ -193,12 +193,10 @@ export function describeStore(
       expect((await keysOf(store(), "")).includes("list/a/c/d")).toBe(true);
     });
 
-    it("lists the same data as head and get", async () => {
+    it("lists the same data as head", async () => {
       await put(store(), "list3/one", "12345");
       for await (const info of store().list("list3/")) expect(await store().head("list3/one")).toEqual(info);
-      const object = await store().get("list3/one");
       expect(await Array.fromAsync(store().list("list3/"))).toEqual([{ ...(await store().head("list3/one")) }]);
-      expect(object?.modifiedAt).toEqual((await store().head("list3/one"))?.modifiedAt);
     });
 
     it("lists more than a page of objects", async () => {

@@ -226,12 +226,12 @@ export const nodeConfigSchema = z.strictObject({
     .prefault({}),
   store: z
     .string()
-    .regex(/^(file:\/\/\/|s3:\/\/[^/])\S*$/)
+    .regex(/^(file:\/\/\/|(s3|gs):\/\/[^/])\S*$/)
     .nullable()
     .default(null)
     .meta({
       description: "Shared store for leases, checkpoints and keys. Nodes with the same store form a cluster.",
-      allowed: "file:///directory or s3://bucket/prefix",
+      allowed: "file:///directory, s3://bucket/prefix or gs://bucket/prefix",
     }),
   clusterSecret: z.string().min(16).max(1024).nullable().default(null).meta({
     description: "Secret with which the nodes of a cluster authenticate each other; the same on all nodes.",

@@ -52,9 +52,8 @@ export class DirectoryStore implements ObjectStore {
     return this.#attempt(key, () =>
       this.#readVersion(key, async (tag, path) => {
         await using file = await open(dataPath(path, tag), "r");
-        const { mtime } = await file.stat();
         const bytes = await file.readFile();
-        return { key, size: bytes.length, modifiedAt: mtime, tag, bytes };
+        return { key, size: bytes.length, tag, bytes };
       }),
     );
   }

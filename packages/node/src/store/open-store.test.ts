@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DirectoryStore } from "./directory-store.ts";
+import { GcsStore } from "./gcs-store.ts";
 import { openStore } from "./open-store.ts";
 import { S3Store } from "./s3-store.ts";
 
@@ -14,9 +15,11 @@ describe("a store URL", () => {
     ["s3://bucket", "s3://bucket"],
     ["s3://bucket/", "s3://bucket"],
     ["s3://my.bucket-1/a/b/", "s3://my.bucket-1/a/b"],
+    ["gs://bucket", "gs://bucket"],
+    ["gs://my_bucket.example.com/a/b/", "gs://my_bucket.example.com/a/b"],
   ])("opens a bucket: %s", (url, label) => {
     const store = openStore(url);
-    expect(store).toBeInstanceOf(S3Store);
+    expect(store).toBeInstanceOf(url.startsWith("s3:") ? S3Store : GcsStore);
     expect(store.label).toBe(label);
   });
 
@@ -34,6 +37,9 @@ describe("a store URL", () => {
     "s3://bucket/a/%2e%2e%2fb",
     "s3://bucket:80/x",
     "s3://bucket/x#y",
+    "gs://",
+    "gs://bucket/a//b",
+    "gs://bucket:80/x",
     "http://bucket/x",
   ])("is refused with a hint if it is invalid: %j", (url) => {
     expect(() => openStore(url)).toThrow(

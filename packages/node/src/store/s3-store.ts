@@ -10,7 +10,8 @@ import {
   type StoredObjectInfo,
 } from "@sandpiper/core";
 import { checkConditions } from "./check-conditions.ts";
-import { isNamed, s3Error, statusOf, unknownOutcome, wasRepeated } from "./s3-error.ts";
+import { isNamed, s3Error, statusOf, wasRepeated } from "./s3-error.ts";
+import { unknownOutcome } from "./unknown-outcome.ts";
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const RESPONSE_TIMEOUT_MS = 15_000;
@@ -57,8 +58,7 @@ export class S3Store implements ObjectStore {
       const response = await read.catch(undefinedIfAbsent);
       if (response?.Body === undefined) return undefined;
       const bytes = this.#withoutMark(key, await response.Body.transformToByteArray());
-      const { LastModified, ETag = "" } = response;
-      return { key, size: bytes.length, modifiedAt: wholeSecond(LastModified), tag: ETag, bytes };
+      return { key, size: bytes.length, tag: response.ETag ?? "", bytes };
     });
   }
 

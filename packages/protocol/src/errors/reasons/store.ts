@@ -3,7 +3,7 @@ import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const storeReasons = {
   bad_store_key: { code: "invalid_argument", meaning: "The key or prefix is not allowed in a store.", hint: "use letters, digits and . _ = + : , @ - in segments between slashes; no segment is empty, `.` or `..`" },
-  bad_store_url: { code: "invalid_argument", meaning: "The URL does not name a store.", hint: "use file:///absolute/directory or s3://bucket/prefix" },
+  bad_store_url: { code: "invalid_argument", meaning: "The URL does not name a store.", hint: "use file:///absolute/directory, s3://bucket/prefix or gs://bucket/prefix" },
   bucket_missing: { code: "failed_precondition", meaning: "The bucket of the store does not exist.", hint: "create the bucket, or correct SANDPIPER_STORE" },
   object_damaged: { code: "data_loss", meaning: "An object in the store is damaged or missing; it was left unchanged.", hint: "restore it from a backup of the store, and check which other programs write to the store", details: { key: "string?", store: "string?" } },
   outcome_unknown: { code: "unavailable", meaning: "The node does not know whether the store wrote an object.", hint: "read the object again before you rely on it" },
@@ -12,8 +12,8 @@ export const storeReasons = {
   store_inconsistent: { code: "unavailable", meaning: "The store does not return what was just written.", hint: "use a consistent store: mount a network file system with actimeo=0" },
   store_lacks_conditions: { code: "failed_precondition", meaning: "The server of the store ignores the conditions of writes.", hint: "use a server with conditional writes; docs/store.md names some" },
   store_misplaced: { code: "failed_precondition", meaning: "The store's path is not a usable directory.", hint: "name a directory that exists or can be created" },
-  store_not_configured: { code: "failed_precondition", meaning: "The store's credentials or region are not configured.", hint: "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or another source that the AWS SDK reads" },
+  store_not_configured: { code: "failed_precondition", meaning: "The store's credentials or region are not configured.", hint: "s3://: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or another source that the AWS SDK reads; gs://: set up Application Default Credentials" },
   store_refused: { code: "permission_denied", meaning: "The store refuses access.", hint: "check the credentials: the node must list, read, write and delete under the prefix" },
   store_timeout: { code: "unavailable", meaning: "The store took too long.", hint: "check the network and the load of the store; the node retries" },
-  store_unreachable: { code: "unavailable", meaning: "The store does not answer.", hint: "check the network, the mount, and AWS_ENDPOINT_URL if the bucket is not Amazon's" },
+  store_unreachable: { code: "unavailable", meaning: "The store does not answer.", hint: "check the network, the mount, and AWS_ENDPOINT_URL or STORAGE_EMULATOR_HOST if one is set" },
 } as const satisfies Record<string, ErrorReasonEntry>;
