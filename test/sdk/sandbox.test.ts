@@ -104,6 +104,21 @@ describe("a sandbox, through the SDK", () => {
     await expect(terminal.kill()).resolves.toBeUndefined();
   });
 
+  it("opens a terminal with the sandbox's own shell", async () => {
+    const shellOf = async (env: Record<string, string>) => {
+      await using sandbox = await node.client.sandboxes.create({ env });
+      await using terminal = await sandbox.pty({ rows: 24, cols: 80 });
+      await terminal.write('echo "in $0"; exit 5\n');
+      let text = "";
+      for await (const piece of decodeText(terminal.stdout)) text += piece;
+      expect(await terminal.wait()).toMatchObject({ exitCode: 5 });
+      return /^in (\S+)\r$/m.exec(text)?.[1];
+    };
+    expect(await shellOf({})).toBe("/bin/bash");
+    expect(await shellOf({ SHELL: "/bin/sh" })).toBe("/bin/sh");
+    expect(await shellOf({ SHELL: "/no/such/shell" })).toBe("/bin/bash");
+  });
+
   it("reads, writes, lists, moves and removes files", async () => {
     await using sandbox = await node.client.sandboxes.create();
     const { files } = sandbox;

@@ -17,6 +17,7 @@ pub mod process;
 mod program;
 pub mod reaper;
 pub mod segments;
+mod shell;
 pub mod signal;
 mod spawn;
 mod spill;

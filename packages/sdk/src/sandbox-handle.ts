@@ -84,14 +84,14 @@ export class SandboxHandle implements AsyncDisposable {
     return exec(this.#link, command, options);
   }
 
-  /** Starts a command and resolves with its handle. */
-  start(command: Command, options: StartOptions = {}): Promise<Process> {
+  /** Starts a command, or without one the sandbox's shell, and resolves with its handle. */
+  start(command: Command | undefined, options: StartOptions = {}): Promise<Process> {
     return startProcess(this.#link, command, options);
   }
 
-  /** Starts a command, by default a shell, on a terminal. */
+  /** Starts a command on a terminal, by default the sandbox's shell: `$SHELL`, bash or sh. */
   pty(options: TerminalSize & Omit<StartOptions, "pty" | "stdin"> & { readonly command?: Command | undefined }) {
-    const { rows, cols, command = ["/bin/sh", "-i"], ...rest } = options;
+    const { rows, cols, command, ...rest } = options;
     return startProcess(this.#link, command, { ...rest, pty: { rows, cols } });
   }
 

@@ -190,7 +190,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Starts a command without waiting for it. */
-  async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
+  async start(command: Command | undefined, options: StartOptions = {}): Promise<ProcessHandle> {
     const { randomUuid } = await this.#client();
     const params = {
       process: options.id ?? randomUuid(),

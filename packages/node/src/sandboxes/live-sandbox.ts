@@ -10,7 +10,7 @@ import {
   type SandboxMetrics,
   type StartOptions,
 } from "@sandpiper/core";
-import type { Activity, SandboxId, StartProcessBody } from "@sandpiper/protocol";
+import type { Activity, Command, SandboxId, StartProcessBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** Learns how a sandbox is used, to decide when it is idle. */
@@ -109,7 +109,7 @@ export class LiveSandbox {
   ): Promise<ExecResult> {
     using _ = this.hold("exec");
     const limits = { ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
-    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...limits });
+    return await this.#options.sandbox.exec(commandOf(body) as Command, { ...options, ...limits });
   }
 
   async executeCode(
@@ -121,7 +121,7 @@ export class LiveSandbox {
     return await this.#options.sandbox.executeCode(language, source.code, { ...options, ...this.#defaults({}) });
   }
 
-  /** Starts a process, or attaches to the existing one with the id that the caller chose. */
+  /** Starts a process, by default the sandbox's shell, or attaches to the existing one with the id that the caller chose. */
   async start(
     body: StartProcessBody,
     reading: Pick<StartOptions, "isRead" | "lendsMemory"> = {},
@@ -192,6 +192,6 @@ export class LiveSandbox {
   }
 }
 
-function commandOf({ command, argv }: CommandBody): string | readonly string[] {
-  return command ?? (argv as readonly string[]);
+function commandOf({ command, argv }: CommandBody): Command | undefined {
+  return command ?? argv;
 }

@@ -13,10 +13,20 @@ const commandFields = {
   timeoutMs: durationMsSchema.optional(),
 };
 
-function hasOneCommand(body: { command?: string | undefined; argv?: string[] | undefined }): boolean {
-  return (body.command === undefined) !== (body.argv === undefined);
+interface CommandFields {
+  command?: string | undefined;
+  argv?: string[] | undefined;
+}
+
+function hasOneCommand({ command, argv }: CommandFields): boolean {
+  return (command === undefined) !== (argv === undefined);
 }
 const oneCommand = { error: "give either command or argv" };
+
+function hasNoTwoCommands({ command, argv }: CommandFields): boolean {
+  return command === undefined || argv === undefined;
+}
+const noTwoCommands = { error: "give command or argv, not both; without either, the sandbox's shell starts" };
 
 export const execBodySchema = z
   .strictObject({
@@ -47,6 +57,7 @@ export const terminalSizeSchema = z.strictObject({
   cols: z.int().min(1).max(65_535),
 });
 
+/** Without command and argv, it starts the sandbox's shell: $SHELL, bash or sh. */
 export const startProcessBodySchema = z
   .strictObject({
     /** Chosen by the caller, so that a retry does not start a second process. */
@@ -58,7 +69,7 @@ export const startProcessBodySchema = z
     /** How much output the agent keeps for later readers. */
     journalBytes: z.int().min(1).optional(),
   })
-  .refine(hasOneCommand, oneCommand)
+  .refine(hasNoTwoCommands, noTwoCommands)
   .meta({ id: "StartProcess" });
 
 export const processExitSchema = z

@@ -13,10 +13,15 @@ export interface CommandOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export function commandTarget(command: Command): { command: string } | { argv: string[] } {
+/** Without a command, the target is the sandbox's shell. */
+export function commandTarget(command: Command | undefined): { command?: string } | { argv?: string[] } {
+  if (command === undefined) return {};
   return typeof command === "string" ? { command } : { argv: [...command] };
 }
 
-export function commandBody(command: Command, { cwd, env, user, timeoutMs }: CommandOptions): StartProcessBody {
+export function commandBody(
+  command: Command | undefined,
+  { cwd, env, user, timeoutMs }: CommandOptions,
+): StartProcessBody {
   return { ...commandTarget(command), cwd, env, user, timeoutMs };
 }

@@ -9,7 +9,7 @@ import { createDeferred } from "../deferred.ts";
 
 export interface ExecCall {
   readonly sandboxId: string;
-  /** The shell command; undefined for a program with arguments. */
+  /** The shell command; undefined for a program with arguments, and for the sandbox's shell itself. */
   readonly command: string | undefined;
   readonly argv: readonly string[] | undefined;
   readonly cwd: string | undefined;
@@ -67,7 +67,7 @@ export class MemoryProcess {
     return {
       id: this.id,
       pid: 1,
-      argv: argv ?? ["/bin/sh", "-c", command ?? ""],
+      argv: argv ?? ["/bin/sh", ...(command === undefined ? [] : ["-c", command])],
       cwd: cwd ?? "/",
       user: user ?? "user",
       hasPty: pty !== undefined,
