@@ -21,6 +21,7 @@ export const verbTable: VerbTable = {
   resume: async () => (await import("./verbs/pause.ts")).resumeVerb,
   rollback: async () => (await import("./verbs/rollback.ts")).rollbackVerb,
   rebuild: async () => (await import("./verbs/rebuild.ts")).rebuildVerb,
+  move: async () => (await import("./verbs/move.ts")).moveVerb,
   events: async () => (await import("./verbs/events.ts")).eventsVerb,
   stats: async () => (await import("./verbs/stats.ts")).statsVerb,
   keys: async () => (await import("./verbs/keys.ts")).keysVerb,

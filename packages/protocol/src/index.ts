@@ -44,6 +44,8 @@ export {
   type ForkBody,
   forkBodySchema,
   handoffBodySchema,
+  type MoveSandboxBody,
+  moveSandboxBodySchema,
   type RollbackBody,
   rollbackBodySchema,
 } from "./api/checkpoint.ts";

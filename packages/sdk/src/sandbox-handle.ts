@@ -29,6 +29,11 @@ export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
 
 export interface ForkOptions extends ForkBody, CallOptions {}
 
+export interface MoveOptions extends CallOptions {
+  /** Move it even if a client is attached to it with a session. */
+  readonly takeover?: boolean | undefined;
+}
+
 /** A handle of a sandbox on a node. Dropping the handle does not end the sandbox; `destroy` or `await using` does. */
 export class SandboxHandle implements AsyncDisposable {
   readonly files: SandboxFiles;
@@ -158,6 +163,15 @@ export class SandboxHandle implements AsyncDisposable {
   /** Restores it to a checkpoint, the newest by default. Later changes are lost, and its streams fail. */
   rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#request("rollbackSandbox", { json: { checkpoint }, signal });
+  }
+
+  /**
+   * Moves it to another node of its cluster: the one with this id, or the one with the fewest sandboxes that accepts it.
+   * Open streams continue there if `info.fidelity` is `memory`. Succeeds if it is on the named node already.
+   */
+  moveTo(node?: string, { takeover, signal }: MoveOptions = {}): Promise<SandboxResource> {
+    // Without a node, a second request would move it again.
+    return this.#request("moveSandbox", { json: { node, takeover }, signal, isRepeatable: node !== undefined });
   }
 
   /**

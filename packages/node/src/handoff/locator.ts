@@ -29,6 +29,13 @@ export type Location =
   | { readonly kind: "at_rest"; readonly saved: SavedSandbox }
   | { readonly kind: "unknown" };
 
+/** A sandbox that the caller may change. */
+export interface FoundSandbox {
+  readonly record: SandboxRecord;
+  /** The id of the node that owns it; null if it is at rest. */
+  readonly owner: string | null;
+}
+
 export interface LocateOptions {
   readonly readOnly: boolean;
 }
@@ -85,6 +92,25 @@ export class Locator {
     if (!isSandboxId(id)) return UNKNOWN;
     if (registry.record(id) !== undefined) return HERE;
     return cluster === undefined ? UNKNOWN : this.#locateInStore(principal, id, cluster);
+  }
+
+  /** Throws `not_found` unless the caller may change the sandbox. */
+  async find(principal: Principal, id: string): Promise<FoundSandbox> {
+    const { access, ownership, cluster } = this.#options;
+    const location = await this.locate(principal, id, { readOnly: false });
+    if (location.kind === "here") {
+      const record = access.find(principal, id, { readOnly: false });
+      return { record, owner: ownership.has(record.id) ? (cluster?.nodeId ?? null) : null };
+    }
+    const saved = location.kind === "at_rest" ? location.saved : await this.#peek(location, id as SandboxId);
+    if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
+      throw noSuchSandbox(id);
+    }
+    return { record: saved.record, owner: location.kind === "node" ? location.id : null };
+  }
+
+  async #peek(location: Location, id: SandboxId): Promise<SavedSandbox | undefined> {
+    return location.kind === "node" ? await this.#options.ownership.peek(id) : undefined;
   }
 
   /** Whether this node serves requests for the sandbox, without a request to the store. */

@@ -46,6 +46,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const { checkpoint } = await json<{ checkpoint?: string }>();
     return state.checkpoints.rollback(path.id, checkpoint);
   },
+  moveSandbox: (state, { path }) => state.move(path.id),
   rebuildSandbox: (state, { path }) => state.rebuild(path.id),
   pullImage: async (_, { json }) => {
     const { image } = await json<{ image: string }>();

@@ -112,6 +112,15 @@ export class MemoryState {
     return sandbox.resource;
   }
 
+  /** It is a standalone node. */
+  move(id: string): never {
+    this.sandbox(id);
+    throw new SandboxError("no_cluster", {
+      message: `cannot move sandbox ${id}: this node is standalone`,
+      hint: "start nodes with a shared store",
+    });
+  }
+
   /** Images never change here, and all files stay. */
   rebuild(id: string): SandboxResource {
     const sandbox = this.readySandbox(id);

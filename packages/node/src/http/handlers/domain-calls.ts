@@ -1,4 +1,5 @@
 import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
+import { moveSandbox } from "../../forward/move-sandbox.ts";
 import type { Handlers } from "../call.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -19,6 +20,9 @@ export const domainCalls = {
   rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
   handoffSandbox: ({ principal, params, body, request, deps }) =>
     deps.locator.bring(principal, params.id, { takeover: body.takeover ?? false, signal: request.signal }),
+
+  moveSandbox: ({ principal, params: { id }, body, request, requestId, deps }) =>
+    moveSandbox(deps, { id, body, principal, request, requestId }),
 
   createCheckpoint: ({ principal, params, body, deps }) => deps.checkpoints.create(principal, params.id, body),
   listCheckpoints: ({ principal, params, saved, deps }) =>
