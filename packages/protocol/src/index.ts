@@ -55,6 +55,7 @@ export {
   containerSchema,
   imageSchema,
   projectNameSchema,
+  type StopSandboxBody,
 } from "./api/container.ts";
 export {
   type EventBody,

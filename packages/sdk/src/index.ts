@@ -54,7 +54,7 @@ export type { AttachOptions, StartOptions } from "./process/open-process.ts";
 export type { Process, ProcessExit } from "./process/process.ts";
 export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
-export type { CheckpointOptions, ForkOptions, MoveOptions } from "./sandbox-handle.ts";
+export type { CheckpointOptions, ForkOptions, MoveOptions, StopOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
 export type { Timing } from "./timing.ts";

@@ -11,6 +11,7 @@ import {
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type StopSandboxBody,
   type TerminalSize,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
@@ -28,6 +29,8 @@ import type { SandboxLink } from "./sandbox-link.ts";
 export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
 
 export interface ForkOptions extends ForkBody, CallOptions {}
+
+export interface StopOptions extends StopSandboxBody, CallOptions {}
 
 export interface MoveOptions extends CallOptions {
   /** Move it even if a client is attached to it with a session. */
@@ -89,9 +92,18 @@ export class SandboxHandle implements AsyncDisposable {
     return exec(this.#link, command, options);
   }
 
-  /** Starts a command, or without one the sandbox's shell, and resolves with its handle. */
-  start(command: Command | undefined, options: StartOptions = {}): Promise<Process> {
+  /** Starts it after a stop; also resumes it after a pause. */
+  start(): Promise<SandboxResource>;
+  /** Starts a command and resolves with its handle. */
+  start(command: Command, options?: StartOptions): Promise<Process>;
+  start(command?: Command, options: StartOptions = {}): Promise<SandboxResource | Process> {
+    if (command === undefined) return this.#request("startSandbox", { isRepeatable: true });
     return startProcess(this.#link, command, options);
+  }
+
+  /** Starts its shell, `$SHELL`, bash or sh, which reads commands from its input; `pty` runs it on a terminal. */
+  shell(options: StartOptions = {}): Promise<Process> {
+    return startProcess(this.#link, undefined, { stdin: true, ...options });
   }
 
   /** Starts a command on a terminal, by default the sandbox's shell: `$SHELL`, bash or sh. */
@@ -158,6 +170,14 @@ export class SandboxHandle implements AsyncDisposable {
   /** Continues it after a pause, or after a checkpoint that stopped it. */
   resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#request("resumeSandbox", { signal, isRepeatable: true });
+  }
+
+  /**
+   * Stops its container: its processes end, its files stay. Processes get SIGTERM, and SIGKILL after `timeoutMs`, by default
+   * 10 seconds. `start()` starts it again. Providers without containers refuse it; use `pause` there.
+   */
+  stop({ timeoutMs, signal }: StopOptions = {}): Promise<SandboxResource> {
+    return this.#request("stopSandbox", { json: { timeoutMs }, signal, isRepeatable: true });
   }
 
   /** Restores it to a checkpoint, the newest by default. Later changes are lost, and its streams fail. */

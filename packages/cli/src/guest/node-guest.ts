@@ -27,7 +27,7 @@ export function nodeGuest(sandbox: Sandbox): Guest {
       },
       write: (path, content, options) => files.write(path, content, options),
     },
-    start: (argv, options) => sandbox.start(argv, options),
+    start: (argv, options) => (argv === undefined ? sandbox.shell(options) : sandbox.start(argv, options)),
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

@@ -64,7 +64,7 @@ interface SandboxParts {
   readonly createdAt: Date;
   readonly instance: Instance;
   readonly link: AgentLink;
-  /** It was restored from files alone, without its processes. */
+  /** It was started or restored without its earlier processes. */
   readonly hasLostProcesses?: boolean | undefined;
 }
 
@@ -120,13 +120,13 @@ export class Sandbox implements AsyncDisposable {
   static async adopt(
     provider: Provider,
     found: SandboxId | InstanceRecord,
-    options: Omit<SandboxOptions, "id"> = {},
+    { hasLostProcesses, ...options }: Omit<SandboxOptions, "id"> & Pick<SandboxParts, "hasLostProcesses"> = {},
   ): Promise<Sandbox> {
     const record = typeof found === "string" ? await findInstance(provider, found) : found;
     const config = configFromSpec(record.spec);
     const instance = await provider.adopt(record.id);
     const link = await AgentLink.open(instance, options);
-    return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
+    return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link, hasLostProcesses });
   }
 
   /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
@@ -346,7 +346,7 @@ export class Sandbox implements AsyncDisposable {
   #ended(exit: InstanceExit): InstanceExit {
     if (this.#wasStopped) return { reason: "checkpointed", message: "it was saved" };
     const error = exitError(`sandbox ${this.id}`, exit);
-    const next = exit.reason === "destroyed" ? "destroyed" : "failed";
+    const next = exit.reason === "destroyed" || exit.reason === "stopped" ? exit.reason : "failed";
     if (canTransition(this.#state, next)) {
       this.#failure = error;
       this.#become(next);

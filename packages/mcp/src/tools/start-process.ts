@@ -18,7 +18,8 @@ export const startProcess = defineSandboxTool({
   },
   output: { process_id: z.string(), pid: z.int() },
   async run({ command, cwd, env }, { sandbox, signal }) {
-    const process = await sandbox.start(command, { cwd, env, stdin: true, signal });
+    const options = { cwd, env, stdin: true, signal };
+    const process = await (command === undefined ? sandbox.shell(options) : sandbox.start(command, options));
     process.detach();
     return {
       text: `Process ${process.id} is running. Read its output with read_process_output.`,

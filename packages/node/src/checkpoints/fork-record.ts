@@ -26,5 +26,6 @@ export function forkOf(
     rolledBackTo: null,
     rollbacks: 0,
     epoch: null,
+    stoppedAt: null,
   };
 }

@@ -1,6 +1,7 @@
 import { type Clock, pause, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { SaveRestore } from "../checkpoints/save-restore.ts";
+import type { Stops } from "../containers/stops.ts";
 import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
@@ -16,6 +17,7 @@ export interface HandoffSenderOptions {
   readonly registry: SandboxRegistry;
   readonly ownership: LeaseOwnership;
   readonly saveRestore: SaveRestore;
+  readonly stops: Pick<Stops, "boot">;
   readonly clock: Clock;
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
@@ -79,10 +81,12 @@ export class HandoffSender {
 
   /** Saves the sandbox, releases its lease, and only then destroys its instance. */
   async #send(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
-    const { registry, saveRestore, ownership, onError } = this.#options;
+    const { registry, saveRestore, stops, ownership, onError } = this.#options;
     await registry.serialize(id, async () => {
       const record = registry.record(id);
       if (record === undefined) return;
+      // A stopped container is in no store yet; the next owner keeps it stopped.
+      if (record.stoppedAt !== null) await stops.boot(record);
       if (registry.running(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
         if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);

@@ -3,6 +3,7 @@ import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/pr
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Stops } from "../containers/stops.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
@@ -59,6 +60,7 @@ export interface LocatorOptions {
   readonly registry: SandboxRegistry;
   readonly access: SandboxAccess;
   readonly checkpoints: Checkpoints;
+  readonly stops: Pick<Stops, "start">;
   readonly ownership: Ownership;
   readonly phase: NodePhase;
   /** Undefined on a standalone node. */
@@ -149,10 +151,10 @@ export class Locator {
     }
   }
 
-  /** Runs the sandbox on this node, regardless of its location and even if it was paused. */
+  /** Runs the sandbox on this node, regardless of its location and even if it was paused or stopped. */
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
-    const { registry, ownership, checkpoints, phase, cluster } = this.#options;
-    if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
+    const { registry, ownership, stops, phase, cluster } = this.#options;
+    if (registry.running(id as SandboxId) !== undefined) return await stops.start(principal, id);
     const { takeover, signal, onWaiting } = options;
     const location = await this.claim(principal, id, { purpose: "use", readOnly: false, onWaiting });
     if (location.kind === "node") {
@@ -166,7 +168,7 @@ export class Locator {
         await cluster?.receiver.fetch(saved, location.url, { takeover, signal });
       });
     }
-    return await checkpoints.resume(principal, id);
+    return await stops.start(principal, id);
   }
 
   /** Handles a sandbox with a record on this node. Resolves to false if the sandbox is elsewhere. */
@@ -184,7 +186,8 @@ export class Locator {
     }
     const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
     if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
-    if (isVisible && record.state === "stopped" && purpose === "use") await checkpoints.restoreStopped(id);
+    const isToBeRestored = record.state === "stopped" && record.stoppedAt === null;
+    if (isVisible && isToBeRestored && purpose === "use") await checkpoints.restoreStopped(id);
     return true;
   }
 

@@ -106,4 +106,7 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN container TEXT;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
+  `,
 ];

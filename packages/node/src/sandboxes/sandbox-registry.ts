@@ -156,7 +156,7 @@ export class SandboxRegistry {
     if (entry !== undefined) return entry;
     throw new SandboxError("not_ready", {
       message: `cannot save sandbox ${id}: it is not running`,
-      hint: "resume it first",
+      hint: "resume or start it first",
     });
   }
 
@@ -185,7 +185,7 @@ export class SandboxRegistry {
     const entry: Entry = { record, sandbox, live, lifetime, observers };
     this.#entries.set(record.id, entry);
     sandbox.closed.then(({ reason }) => {
-      if (reason !== "destroyed" && reason !== "checkpointed") this.#ended(sandbox);
+      if (reason === "crashed" || reason === "out_of_memory") this.#ended(sandbox);
     });
     return live;
   }

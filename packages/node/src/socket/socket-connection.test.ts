@@ -67,6 +67,13 @@ describe("an events stream", () => {
     expect(await next(later)).toEqual(ready);
   });
 
+  it("begins with the state of every sandbox on request", async () => {
+    const client = await node.connect({ ...open, replay: true, sandbox: live.id });
+    expect(await client.next()).toMatchObject({ type: "opened" });
+    const state = { kind: "sandbox.state", sandboxId: live.id, details: { state: "ready" } };
+    expect(await client.next()).toMatchObject({ type: "item", item: state });
+  });
+
   it("hides the events of other tenants, and shows a token only its own sandbox's", async () => {
     const other = await node.connect(
       { ...open, sandbox: live.id },
@@ -109,7 +116,7 @@ describe("a connection", () => {
     }
     await client.send(process(2, { spawn: { argv: ["true"], command: "true" } }));
     expect(await client.next()).toMatchObject({
-      error: { message: expect.stringContaining("either command or argv") },
+      error: { message: expect.stringContaining("command or argv, not both") },
     });
     await client.send(process(3, { spawn: { command: "true" } }));
     expect(await client.next()).toMatchObject({ type: "opened", stream: 3 });

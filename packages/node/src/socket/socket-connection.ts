@@ -156,10 +156,10 @@ export class SocketConnection {
     location: Location | Promise<Location> | undefined,
   ): Promise<StreamEnd | undefined> {
     const { principal, dependencies } = this.#options;
-    const { events } = dependencies;
+    const { feed } = dependencies;
     if (message.kind === "events") {
       await location;
-      return await runEventStream(stream, message, { events, principal });
+      return await runEventStream(stream, message, { feed, principal });
     }
     const live = await this.#use(message, location);
     if (live === undefined) return this.#relocate(stream, message);

@@ -18,6 +18,8 @@ export const domainCalls = {
   resumeSandbox: ({ principal, params, deps }) => deps.checkpoints.resume(principal, params.id),
   rollbackSandbox: ({ principal, params, body, deps }) => deps.checkpoints.rollback(principal, params.id, body),
   rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
+  stopSandbox: ({ principal, params, body, deps }) => deps.stops.stop(principal, params.id, body),
+  startSandbox: ({ principal, params, deps }) => deps.stops.start(principal, params.id),
   handoffSandbox: ({ principal, params, body, request, deps }) =>
     deps.locator.bring(principal, params.id, { takeover: body.takeover ?? false, signal: request.signal }),
 
