@@ -79,6 +79,41 @@ describe("a sandbox on Docker that its owner stops", () => {
     await found.destroy();
   });
 
+  it("is stopped by the next start of its node if the node was killed during the stop", async () => {
+    const config = docker.config();
+    const node = await NodeProcess.start(config);
+    const { id } = await node.client.sandboxes.create();
+    const sandbox = await node.client.sandboxes.connect(id);
+    await sandbox.exec(write("kept"));
+    const output = collectOutput(await sandbox.start(STUBBORN));
+    await expect.poll(output.lines).toBe(1);
+    const leaving = new AbortController();
+    const stopping = rejection(sandbox.stop({ timeoutMs: 600_000, signal: leaving.signal }));
+    await expect.poll(async () => (await sandbox.refresh()).state).toBe("stopped");
+    await node.kill();
+    leaving.abort();
+    expect(await stopping).toMatchObject({ code: "canceled" });
+    await using next = await NodeProcess.start(config);
+    const found = await next.client.sandboxes.connect(id);
+    expect(found.info.state).toBe("stopped");
+    await found.start();
+    expect((await found.exec(SHOW)).stdout).toBe("kept\nkept\n");
+    expect((await found.processes()).length).toBe(0);
+    await found.destroy();
+  });
+
+  it("moves to another node with its files, and runs there", async () => {
+    const store = freshDirectory("docker-stop-move-store");
+    await using cluster = await startTwoNodes([docker, other], { store: `file://${store}`, leaseMs: 4000 });
+    const sandbox = await cluster.here.sandboxes.create();
+    await sandbox.exec(write("moved"));
+    await sandbox.stop({ timeoutMs: 0 });
+    const to = (await cluster.there.nodes.list()).find(({ isThisNode }) => isThisNode)?.id;
+    expect(await sandbox.moveTo(to)).toMatchObject({ state: "ready", stoppedAt: null, node: to, rolledBackTo: null });
+    expect((await sandbox.exec(SHOW)).stdout).toBe("moved\nmoved\n");
+    await sandbox.destroy();
+  });
+
   it("stays stopped when its node drains, and starts on another node", async () => {
     const store = freshDirectory("docker-stop-store");
     await using cluster = await startTwoNodes([docker, other], { store: `file://${store}`, leaseMs: 4000 });

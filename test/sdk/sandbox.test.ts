@@ -161,6 +161,14 @@ describe("a sandbox, through the SDK", () => {
     expect((await sandbox.metrics()).memoryTotalBytes).toBeGreaterThan(0);
   });
 
+  it("cannot be stopped with this provider, and says to pause it instead", async () => {
+    await using sandbox = await node.client.sandboxes.create();
+    const refusal = await sandbox.stop().catch((thrown: unknown) => thrown);
+    expect(refusal).toMatchObject({ code: "unimplemented", reason: "provider_lacks_capability" });
+    expect((refusal as SandboxError).hint).toContain("pause");
+    expect((await sandbox.start()).state).toBe("ready");
+  });
+
   it("fails with a hint how to start a node when none runs", async () => {
     const error = await new Client({ url: "http://127.0.0.1:9" }).health().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unavailable", reason: "node_unreachable" });

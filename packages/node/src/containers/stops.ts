@@ -49,13 +49,20 @@ export class Stops {
   }
 
   /**
-   * Starts the container of a stopped sandbox, for a save. Resolves to false if this node has none. The caller holds the
-   * sandbox's mutex.
+   * Starts the container of a stopped sandbox for a save, which needs it running, if this node has one. After a failed save
+   * it is stopped again. The caller holds the sandbox's mutex.
    */
-  async boot(record: SandboxRecord): Promise<boolean> {
+  async whileStarted(record: SandboxRecord, save: () => Promise<void>): Promise<void> {
+    const { registry, providers } = this.#options;
     const sandbox = await this.#startContainer(record);
-    if (sandbox !== undefined) this.#options.registry.attach(sandbox, record);
-    return sandbox !== undefined;
+    if (sandbox !== undefined) registry.attach(sandbox, record);
+    try {
+      await save();
+    } catch (thrown) {
+      registry.detach(record.id);
+      if (sandbox !== undefined) await providers.require(record.provider).containers?.stop(record.id, { timeoutMs: 0 });
+      throw thrown;
+    }
   }
 
   async #stop(before: SandboxRecord, containers: Containers, timeoutMs: number): Promise<SandboxRecord> {
@@ -72,7 +79,8 @@ export class Stops {
       await containers.stop(record.id, { timeoutMs });
       await sandbox.closed;
     } catch (thrown) {
-      registry.attach(sandbox, registry.change(record.id, { state: "ready", stoppedAt: null }));
+      const ready = registry.change(record.id, { state: "ready", stoppedAt: null });
+      await registry.attachWithProcesses(sandbox, ready);
       throw thrown;
     }
     await this.#saveStop(stopped);
