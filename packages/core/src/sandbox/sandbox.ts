@@ -189,7 +189,7 @@ export class Sandbox implements AsyncDisposable {
     return executeCode(await this.#client(), source, { ...options, env, ...this.#defaults(options) });
   }
 
-  /** Starts a command without waiting for it. */
+  /** Starts a command, or without one the sandbox's shell, without waiting for it. */
   async start(command: Command | undefined, options: StartOptions = {}): Promise<ProcessHandle> {
     const { randomUuid } = await this.#client();
     const params = {
