@@ -23,6 +23,28 @@ fn runs_argv_directly_and_a_command_in_the_shell() {
 }
 
 #[test]
+fn starts_the_shell_of_the_sandbox_without_a_command() {
+    let home = TempDir::new("spawn-shell");
+    let mine = home.join("my shell");
+    std::fs::write(&mine, "#!/bin/sh\necho \"$0: $(cat)\"\n").unwrap();
+    std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = agent_command(&home);
+    // As of an image with `ENV SHELL`.
+    command.arg("--exit-on-eof").env("SHELL", &mine);
+    let mut client = Client::spawn(&mut command);
+    let (output, _) = client.run("image", json!({}));
+    assert_eq!(output.of("stdout"), format!("{}: \n", mine.display()));
+    let (_, done) = client.run("caller", json!({ "env": { "SHELL": "/bin/sh" } }));
+    assert_eq!(done["status"]["exit_code"], json!(0));
+    let processes = client.call("process.list", json!({})).unwrap()["processes"].clone();
+    let argv =
+        |id: &str| processes.as_array().unwrap().iter().find(|each| each["process"] == id).unwrap()["argv"].clone();
+    assert_eq!((argv("image"), argv("caller")), (json!([mine]), json!(["/bin/sh"])));
+    let both = json!({ "argv": ["true"], "command": "true" });
+    assert_refuses(&mut client, both, "invalid_argument", "bad_params");
+}
+
+#[test]
 fn runs_code_with_its_interpreter_and_removes_an_ephemeral_file() {
     let (home, mut client) = start("spawn-code");
     let path = home.join("code.sh");
@@ -58,10 +80,9 @@ fn refuses_an_unknown_language_and_lists_the_available_ones() {
 }
 
 #[test]
-fn refuses_a_spawn_without_exactly_one_of_argv_command_and_code() {
+fn refuses_a_spawn_with_more_than_one_command_or_with_bad_parameters() {
     let (_home, mut client) = start("spawn-one");
     for params in [
-        json!({}),
         json!({ "argv": ["true"], "command": "true" }),
         json!({ "argv": [] }),
         json!({ "argv": [""] }),

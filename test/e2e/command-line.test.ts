@@ -54,7 +54,7 @@ describe("help", () => {
     expect(verbs).toEqual(
       [
         "run shell exec mcp",
-        "create ls get rm cp ps logs kill stats events pause resume rebuild",
+        "create ls get rm cp ps logs kill stats events pause resume stop start rebuild move",
         "checkpoint checkpoints restore fork rollback",
         "up nodes node keys pool caches volumes",
         "doctor completion help version",

@@ -118,6 +118,19 @@ describe("a sandbox, through the SDK", () => {
     await expect(terminal.kill()).resolves.toBeUndefined();
   });
 
+  it("opens a terminal with the sandbox's own shell", async () => {
+    const shellOf = async (env: Record<string, string>) => {
+      await using sandbox = await node.client.sandboxes.create({ env });
+      await using terminal = await sandbox.pty({ rows: 24, cols: 80 });
+      await terminal.write("exit 5\n");
+      expect(await terminal.wait()).toMatchObject({ exitCode: 5 });
+      return (await sandbox.processes()).find(({ id }) => id === terminal.id)?.argv;
+    };
+    expect(await shellOf({})).toEqual(["/bin/bash"]);
+    expect(await shellOf({ SHELL: "/bin/sh" })).toEqual(["/bin/sh"]);
+    expect(await shellOf({ SHELL: "/no/such/shell" })).toEqual(["/bin/bash"]);
+  });
+
   it("reads, writes, lists, moves and removes files", async () => {
     await using sandbox = await node.client.sandboxes.create();
     const { files } = sandbox;
@@ -151,7 +164,23 @@ describe("a sandbox, through the SDK", () => {
       break;
     }
     for await (const event of sandbox.events()) if (event.kind === "sandbox.ready") break;
+    const kinds: string[] = [];
+    for await (const { kind, details } of sandbox.events({ replay: true })) {
+      kinds.push(kind);
+      if (kind === "sandbox.updated") break;
+      expect(details).toMatchObject({ state: "ready", provider: "gvisor" });
+      await sandbox.update({ labels: { seen: "yes" } });
+    }
+    expect(kinds).toEqual(["sandbox.state", "sandbox.updated"]);
     expect((await sandbox.metrics()).memoryTotalBytes).toBeGreaterThan(0);
+  });
+
+  it("cannot be stopped with this provider, and says to pause it instead", async () => {
+    await using sandbox = await node.client.sandboxes.create();
+    const refusal = await sandbox.stop().catch((thrown: unknown) => thrown);
+    expect(refusal).toMatchObject({ code: "unimplemented", reason: "provider_lacks_capability" });
+    expect((refusal as SandboxError).hint).toContain("pause");
+    expect((await sandbox.start()).state).toBe("ready");
   });
 
   it("fails with a hint how to start a node when none runs", async () => {

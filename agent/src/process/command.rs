@@ -1,14 +1,16 @@
-//! The three ways to name what to run, each resolved to a program and its arguments.
+//! The ways to name what to run, each resolved to a program and its arguments.
 
 use super::environment::Environment;
-use super::{language, program};
+use super::{language, program, shell};
 use crate::error::{AgentError, Code, Result};
 use std::path::{Path, PathBuf};
 
 pub enum Command {
     Argv(Vec<String>),
     /// Run by /bin/sh.
-    Shell(String),
+    Line(String),
+    /// The sandbox's shell itself.
+    Shell,
     /// A source file, run by the interpreter of its language.
     Code {
         language: String,
@@ -30,8 +32,13 @@ impl Command {
                 let program = find(name, environment, cwd)?;
                 Ok(Resolved { program, argv })
             }
-            Command::Shell(text) => {
+            Command::Line(text) => {
                 Ok(Resolved { program: "/bin/sh".into(), argv: vec!["/bin/sh".into(), "-c".into(), text] })
+            }
+            Command::Shell => {
+                let program = shell::find(environment)?;
+                let argv = vec![program.to_string_lossy().into_owned()];
+                Ok(Resolved { program, argv })
             }
             Command::Code { language, path } => {
                 let interpreter = language::interpreter(&language, environment.search_path())?;

@@ -56,7 +56,7 @@ pub fn launch(args: &Args, processes: &ProcessTable, params: SpawnParams) -> Res
     let mut ephemeral = Ephemeral(None);
     let command = choose_command(args, &params, &mut ephemeral)?;
     let user = choose_user(args, params.user.as_deref())?;
-    let environment = Environment::new(&user, &id, params.pty.is_some(), &params.env)?;
+    let environment = Environment::new(std::env::vars_os(), &user, &id, params.pty.is_some(), &params.env)?;
     let mut cwd = choose_directory(&user, params.cwd.as_deref());
     let resolved = command.resolve(&environment, &cwd)?;
     let is_root = user::own_ids().0 == 0;
@@ -148,7 +148,7 @@ fn check_numbers(params: &SpawnParams) -> Result<()> {
 fn choose_command(args: &Args, params: &SpawnParams, ephemeral: &mut Ephemeral) -> Result<Command> {
     match (&params.argv, &params.command, &params.code) {
         (Some(argv), None, None) => Ok(Command::Argv(argv.clone())),
-        (None, Some(command), None) => Ok(Command::Shell(command.clone())),
+        (None, Some(command), None) => Ok(Command::Line(command.clone())),
         (None, None, Some(code)) => {
             let path = SandboxPath::resolve(args, code.path.clone())?.as_path().to_path_buf();
             if code.ephemeral == Some(true) {
@@ -156,7 +156,8 @@ fn choose_command(args: &Args, params: &SpawnParams, ephemeral: &mut Ephemeral) 
             }
             Ok(Command::Code { language: code.language.clone(), path })
         }
-        _ => Err(AgentError::invalid("bad_params", "give exactly one of argv, command and code")),
+        (None, None, None) => Ok(Command::Shell),
+        _ => Err(AgentError::invalid("bad_params", "give at most one of argv, command and code")),
     }
 }
 

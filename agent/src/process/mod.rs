@@ -18,6 +18,7 @@ mod program;
 pub mod reaper;
 pub mod segments;
 pub mod service;
+mod shell;
 pub mod signal;
 mod spawn;
 mod spill;

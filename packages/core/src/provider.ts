@@ -56,7 +56,7 @@ export interface InstanceSpec {
 
 /** Why an instance ended. */
 export interface InstanceExit {
-  readonly reason: "destroyed" | "checkpointed" | "out_of_memory" | "crashed";
+  readonly reason: "destroyed" | "checkpointed" | "stopped" | "out_of_memory" | "crashed";
   readonly message: string;
 }
 

@@ -44,6 +44,8 @@ export {
   type ForkBody,
   forkBodySchema,
   handoffBodySchema,
+  type MoveSandboxBody,
+  moveSandboxBodySchema,
   type RollbackBody,
   rollbackBodySchema,
 } from "./api/checkpoint.ts";
@@ -54,6 +56,7 @@ export {
   imageSchema,
   portKey,
   projectNameSchema,
+  type StopSandboxBody,
   volumeNameSchema,
 } from "./api/container.ts";
 export {

@@ -60,9 +60,9 @@ export class Client implements AsyncDisposable {
     return openEvents(this.#connection, options);
   }
 
-  /** Past events after an id, oldest first; at most `limit`, 100 by default. */
-  async pastEvents({ after, sandbox, limit, signal }: PastEventsOptions = {}): Promise<readonly EventBody[]> {
-    const query = { after, sandbox, limit };
+  /** Past events after an id, oldest first; at most `limit`, 100 by default. With `replay`, the states of all sandboxes. */
+  async pastEvents({ after, replay, sandbox, limit, signal }: PastEventsOptions = {}): Promise<readonly EventBody[]> {
+    const query = { after, replay, sandbox, limit };
     return (await this.#http.json<{ items: EventBody[] }>("listEvents", { query, signal })).items;
   }
 

@@ -6,6 +6,8 @@ import { ItemStream } from "./socket/item-stream.ts";
 export interface EventsOptions extends CallOptions {
   /** Only events after this id; 0, the default, starts with the oldest that the node remembers. */
   readonly after?: number | undefined;
+  /** Begin with one `sandbox.state` event for each sandbox of the node instead of past events; then new events follow. */
+  readonly replay?: boolean | undefined;
 }
 
 /** Past and new events in order, each once, for one loop. */
@@ -18,12 +20,14 @@ export interface EventStream extends AsyncIterable<EventBody>, AsyncDisposable {
 
 export function openEvents(
   connection: Connection,
-  { after = 0, sandbox, signal }: EventsOptions & { readonly sandbox?: SandboxId | undefined },
+  { after = 0, replay = false, sandbox, signal }: EventsOptions & { readonly sandbox?: SandboxId | undefined },
 ): EventStream {
   return new ItemStream<EventBody>(connection, {
     what: "waiting for events",
     openMessage: (stream, window, last) => {
-      return { type: "open", stream, kind: "events", after: last?.id ?? after, sandbox, window };
+      // A replay that was cut begins again, because its states have no order to continue in.
+      const isReplay = last === undefined ? replay : last.kind === "sandbox.state";
+      return { type: "open", stream, kind: "events", after: last?.id ?? after, replay: isReplay, sandbox, window };
     },
     signal,
   });

@@ -60,7 +60,7 @@ export type { Process, ProcessExit } from "./process/process.ts";
 export type { RunCodeOptions, StartCodeOptions } from "./process/source-code.ts";
 export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
-export type { CheckpointOptions, DestroyOptions, ForkOptions } from "./sandbox-handle.ts";
+export type { CheckpointOptions, DestroyOptions, ForkOptions, MoveOptions, StopOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
 export type { SessionResult } from "./session/collect-output.ts";
 export {

@@ -13,6 +13,7 @@ import {
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type StopSandboxBody,
   type TerminalSize,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
@@ -35,6 +36,13 @@ export interface ForkOptions extends ForkBody, CallOptions {}
 export interface DestroyOptions extends CallOptions {
   /** `keep` leaves the volumes of a container, which `client.volumes` then lists. */
   readonly volumes?: DeleteSandboxQuery["volumes"];
+}
+
+export interface StopOptions extends StopSandboxBody, CallOptions {}
+
+export interface MoveOptions extends CallOptions {
+  /** Move it even if a client is attached to it with a session. */
+  readonly takeover?: boolean | undefined;
 }
 
 /** A handle of a sandbox on a node. Dropping the handle does not end the sandbox; `destroy` or `await using` does. */
@@ -102,14 +110,23 @@ export class SandboxHandle implements AsyncDisposable {
     return await startProcess(this.#link, sourceCode(code, { language }), options);
   }
 
+  /** Starts it after a stop; also resumes it after a pause. */
+  start(): Promise<SandboxResource>;
   /** Starts a command and resolves with its handle. */
-  start(command: Command, options: StartOptions = {}): Promise<Process> {
+  start(command: Command, options?: StartOptions): Promise<Process>;
+  start(command?: Command, options: StartOptions = {}): Promise<SandboxResource | Process> {
+    if (command === undefined) return this.#request("startSandbox", { isRepeatable: true });
     return startProcess(this.#link, command, options);
   }
 
-  /** Starts a command, by default a shell, on a terminal. */
+  /** Starts its shell, `$SHELL`, bash or sh, which reads commands from its input; `pty` runs it on a terminal. */
+  shell(options: StartOptions = {}): Promise<Process> {
+    return startProcess(this.#link, undefined, { stdin: true, ...options });
+  }
+
+  /** Starts a command on a terminal, by default the sandbox's shell: `$SHELL`, bash or sh. */
   pty(options: TerminalSize & Omit<StartOptions, "pty" | "stdin"> & { readonly command?: Command | undefined }) {
-    const { rows, cols, command = ["/bin/sh", "-i"], ...rest } = options;
+    const { rows, cols, command, ...rest } = options;
     return startProcess(this.#link, command, { ...rest, pty: { rows, cols } });
   }
 
@@ -183,9 +200,26 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#request("resumeSandbox", { signal, isRepeatable: true });
   }
 
+  /**
+   * Stops its container: its processes end, its files stay. Processes get SIGTERM, and SIGKILL after `timeoutMs`, by default
+   * 10 seconds. `start()` starts it again. Providers without containers refuse it; use `pause` there.
+   */
+  stop({ timeoutMs, signal }: StopOptions = {}): Promise<SandboxResource> {
+    return this.#request("stopSandbox", { json: { timeoutMs }, signal, isRepeatable: true });
+  }
+
   /** Restores it to a checkpoint, the newest by default. Later changes are lost, and its streams fail. */
   rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#request("rollbackSandbox", { json: { checkpoint }, signal });
+  }
+
+  /**
+   * Moves it to another node of its cluster: the one with this id, or the one with the fewest sandboxes that accepts it.
+   * Open streams continue there if `info.fidelity` is `memory`. Succeeds if it is on the named node already.
+   */
+  moveTo(node?: string, { takeover, signal }: MoveOptions = {}): Promise<SandboxResource> {
+    // Without a node, a second request would move it again.
+    return this.#request("moveSandbox", { json: { node, takeover }, signal, isRepeatable: node !== undefined });
   }
 
   /**

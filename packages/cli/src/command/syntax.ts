@@ -10,8 +10,8 @@ export interface Option {
   readonly default?: string;
   /** The only values it takes. */
   readonly choices?: readonly string[];
-  /** Which host paths a shell offers for its value. */
-  readonly completes?: "path" | "directory";
+  /** Which host paths, or nodes of the cluster, a shell offers for its value. */
+  readonly completes?: "path" | "directory" | "node";
 }
 
 /** What may follow a verb on its command line. */

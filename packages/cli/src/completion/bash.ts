@@ -1,6 +1,6 @@
 import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
-import { optionsOf, wordsToComplete } from "./completed-words.ts";
+import { NODE_IDS, optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function bashCompletion(verbs: readonly Verb[]): string {
   const cases = verbs.map((verb) => `    ${verb.name}) options="${optionNames(verb)}"; words="${wordsOf(verb)}" ;;`);
@@ -57,5 +57,6 @@ function uniqueOptions(verbs: readonly Verb[]): Option[] {
 function valueCompletion({ choices, completes }: Option): string {
   if (choices !== undefined) return `mapfile -t COMPREPLY < <(compgen -W "${choices.join(" ")}" -- "$current")`;
   if (completes === undefined) return ":";
+  if (completes === "node") return `mapfile -t COMPREPLY < <(compgen -W "$(${NODE_IDS})" -- "$current")`;
   return `mapfile -t COMPREPLY < <(compgen -${completes === "directory" ? "d" : "f"} -- "$current")`;
 }

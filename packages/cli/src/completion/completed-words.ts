@@ -1,6 +1,9 @@
 import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
 
+/** A shell command that prints the ids of the cluster's nodes. */
+export const NODE_IDS = `sandpiper nodes --json 2>/dev/null | grep -o '"id": *"[^"]*"' | cut -d'"' -f4`;
+
 /** A verb's options, and those of its actions, each name once. */
 export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {
   const all = [...options, ...actions.flatMap((action) => action.options)];

@@ -1,6 +1,6 @@
 import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
-import { optionsOf, wordsToComplete } from "./completed-words.ts";
+import { NODE_IDS, optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function fishCompletion(verbs: readonly Verb[]): string {
   const lines = verbs.flatMap((verb) => [
@@ -24,7 +24,8 @@ function optionSpec({ name, short, value, summary, choices, completes }: Option)
     `-d ${quote(summary)}`,
   ];
   if (choices !== undefined) parts.push(`-a ${quote(choices.join(" "))}`);
-  if (completes !== undefined)
+  if (completes === "node") parts.push(`-a ${quote(`(${NODE_IDS})`)}`);
+  else if (completes !== undefined)
     parts.push(`-a '(__fish_complete_${completes === "directory" ? "directories" : "path"})'`);
   return parts.filter(Boolean).join(" ");
 }

@@ -1,11 +1,15 @@
 import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
-import { optionsOf, wordsToComplete } from "./completed-words.ts";
+import { NODE_IDS, optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function zshCompletion(verbs: readonly Verb[]): string {
   const names = verbs.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
   const cases = verbs.map((verb) => `    ${verb.name})\n      _arguments \\\n${specsOf(verb).join(" \\\n")} ;;`);
   return `#compdef sandpiper
+
+_sandpiper_nodes() {
+  compadd -- $(${NODE_IDS})
+}
 
 _sandpiper() {
   local -a verbs=(
@@ -48,6 +52,7 @@ function optionSpec({ name, value, isRepeatable, summary, choices, completes }: 
   const text = `${isRepeatable === true ? "*" : ""}--${name}[${summary.replace(/[[\]:\\]/g, "\\$&")}]`;
   if (value === undefined) return text;
   if (choices !== undefined) return `${text}:${name}:(${choices.join(" ")})`;
+  if (completes === "node") return `${text}:${name}:_sandpiper_nodes`;
   return `${text}:${name}:${completes === undefined ? "" : completes === "directory" ? "_files -/" : "_files"}`;
 }
 

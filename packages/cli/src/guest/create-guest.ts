@@ -36,7 +36,7 @@ export function embeddedGuest(sandbox: Sandbox): Guest {
     files: sandbox.files,
     start: (program, given) => {
       const options = { ...given, isRead: true };
-      if (!isSourceCode(program)) return sandbox.start(program, options);
+      if (program === undefined || !isSourceCode(program)) return sandbox.start(program, options);
       return sandbox.startCode(program.language, program.code, options);
     },
     exec: (argv, options) => sandbox.exec(argv, options),

@@ -13,8 +13,11 @@ export interface Guest {
   /** The addresses of published ports, by port inside. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly files: GuestFiles;
-  /** The caller must read its output: a command waits for its reader and loses nothing. */
-  start(program: Program, options: GuestStartOptions): Promise<GuestProcess>;
+  /**
+   * Without a program, starts the sandbox's shell. The caller must read its output: a command waits for its reader and loses
+   * nothing.
+   */
+  start(program: Program | undefined, options: GuestStartOptions): Promise<GuestProcess>;
   /** Runs a command with little output to its end. */
   exec(argv: readonly string[], options: Pick<StartOptions, "user">): Promise<Pick<ExecResult, "exitCode" | "stderr">>;
 }

@@ -27,10 +27,12 @@ export function nodeGuest(sandbox: Sandbox): Guest {
       },
       write: (path, content, options) => files.write(path, content, options),
     },
-    start: (program, options) =>
-      isSourceCode(program)
+    start: (program, options) => {
+      if (program === undefined) return sandbox.shell(options);
+      return isSourceCode(program)
         ? sandbox.startCode(program.code, { ...options, language: program.language })
-        : sandbox.start(program, options),
+        : sandbox.start(program, options);
+    },
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

@@ -1,12 +1,17 @@
 import type { Arguments } from "../command/arguments.ts";
 import { Interruption } from "../command/interruption.ts";
-import type { Guest } from "../guest/guest.ts";
+import type { Guest, GuestStartOptions } from "../guest/guest.ts";
 import { commandFrom } from "../options/sandbox-options.ts";
 import { passThrough } from "../output/print.ts";
 import { feedStdin } from "../run/stdin.ts";
 import { withExistingGuest, withNewGuest } from "../run/with-guest.ts";
-import { type ShellCommand, startShell } from "./start-shell.ts";
 import { Terminal, terminalEnv, terminalSize } from "./terminal.ts";
+
+interface ShellCommand {
+  /** Empty for the sandbox's shell. */
+  readonly argv: readonly string[];
+  readonly options: Omit<GuestStartOptions, "pty">;
+}
 
 /** Connects the user's terminal to one in the named sandbox, or in a new one. Returns the exit code. */
 export async function openShell(arguments_: Arguments): Promise<number> {
@@ -23,9 +28,9 @@ export async function openShell(arguments_: Arguments): Promise<number> {
   return exitCode ?? (interruption.exitCode as number);
 }
 
-async function connect(guest: Guest, command: ShellCommand, interruption: Interruption): Promise<number> {
+async function connect(guest: Guest, { argv, options }: ShellCommand, interruption: Interruption): Promise<number> {
   const { stdin, stdout } = process;
-  const shell = await startShell(guest, command, terminalSize(stdout));
+  const shell = await guest.start(argv.length === 0 ? undefined : argv, { ...options, pty: terminalSize(stdout) });
   using terminal = new Terminal(stdin, stdout);
   const resize = () => void shell.resize(terminalSize(stdout)).catch(() => {});
   stdout.on("resize", resize);

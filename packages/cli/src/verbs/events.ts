@@ -1,7 +1,7 @@
 import type { Client, EventBody, PastEventsOptions } from "@sandpiper/sdk";
 import type { Arguments } from "../command/arguments.ts";
 import { Interruption } from "../command/interruption.ts";
-import { invalidValue } from "../command/usage-error.ts";
+import { invalidValue, usageError } from "../command/usage-error.ts";
 import type { Verb } from "../command/verb.ts";
 import { followOption } from "../options/shared-options.ts";
 import { plainText } from "../output/format.ts";
@@ -19,21 +19,22 @@ export const eventsVerb: Verb = {
   options: [
     { ...followOption, summary: "keep printing new events until Ctrl-C" },
     { name: "after", value: "ID", summary: "show only events after this one" },
+    { name: "replay", summary: "begin with the current state of each sandbox instead of past events" },
     {
       name: "json",
       summary:
         "print a JSON array, or with --follow one JSON object per line (default when the output is not a terminal)",
     },
   ],
-  examples: ["sandpiper events --follow", "sandpiper events build --after 120"],
+  examples: ["sandpiper events --follow", "sandpiper events --follow --replay", "sandpiper events build --after 120"],
   learnMore: "docs/observability.md",
   async run(arguments_) {
-    const after = parseAfter(arguments_.get("after"));
+    const start = startOf(arguments_);
     const client = await requireNode();
     const [name] = arguments_.operands;
-    const options = name === undefined ? { after } : { after, sandbox: (await findSandbox(client, name)).id };
+    const options = name === undefined ? start : { ...start, sandbox: (await findSandbox(client, name)).id };
     if (arguments_.has("follow")) return follow(arguments_, (signal) => client.events({ ...options, signal }));
-    const events = await Array.fromAsync(pastEvents(client, options));
+    const events = start.replay ? await client.pastEvents(options) : await Array.fromAsync(pastEvents(client, options));
     if (wantsJson(arguments_)) await printJson(events);
     else await print(events.map(eventLine).join(""));
     return 0;
@@ -68,6 +69,12 @@ async function follow(arguments_: Arguments, open: (signal: AbortSignal) => Asyn
 function eventLine({ id, at, kind, sandboxId, details }: EventBody): string {
   const more = Object.entries(details).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   return `${plainText([id, at, kind, sandboxId ?? "-", ...more].join("  "))}\n`;
+}
+
+function startOf(arguments_: Arguments): { readonly after?: number; readonly replay: boolean } {
+  if (!arguments_.has("replay")) return { after: parseAfter(arguments_.get("after")), replay: false };
+  if (!arguments_.has("after")) return { replay: true };
+  throw usageError("events: --replay cannot be combined with --after", "use one of them");
 }
 
 function parseAfter(value: string | undefined): number {

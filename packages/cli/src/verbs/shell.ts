@@ -13,7 +13,7 @@ export const shellVerb: Verb = {
   details: `Without SANDBOX, creates a sandbox on the node if one is running, otherwise in this process, and destroys it when the
 shell ends.
 
-Without CMD, starts the user's $SHELL inside the sandbox, else /bin/bash or /bin/sh. Every key goes to the sandbox,
+Without CMD, starts $SHELL of the sandbox, else /bin/bash or /bin/sh. Every key goes to the sandbox,
 including Ctrl-C; leave with "exit" or Ctrl-D. The exit code is that of the shell, or 125 if Sandpiper fails.`,
   examples: [
     "sandpiper shell",

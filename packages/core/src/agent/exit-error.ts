@@ -12,6 +12,8 @@ export function exitError(label: string, exit: InstanceExit): SandboxError {
       return new SandboxError("instance_crashed", { message: `${label} has crashed: ${exit.message}` });
     case "checkpointed":
       return new SandboxError("sandbox_stopped", { message: `${label} was checkpointed and stopped` });
+    case "stopped":
+      return new SandboxError("sandbox_stopped", { message: `${label} was stopped: ${exit.message}` });
     case "destroyed":
       return new SandboxError("sandbox_destroyed", { message: `${label} was destroyed: ${exit.message}` });
   }

@@ -119,6 +119,13 @@ export class SandboxManager implements AsyncDisposable {
     return this.#inSlot(undefined, (signal) => Sandbox.adopt(this.#provider, found, { ...this.#dependencies, signal }));
   }
 
+  /** Takes over a container that was stopped and has been started again. */
+  adoptStarted(id: SandboxId): Promise<Sandbox> {
+    return this.#inSlot(undefined, (signal) =>
+      Sandbox.adopt(this.#provider, id, { ...this.#dependencies, signal, hasLostProcesses: true }),
+    );
+  }
+
   get(id: SandboxId): Sandbox {
     const sandbox = this.#sandboxes.get(id);
     if (sandbox !== undefined) return sandbox;
@@ -245,7 +252,8 @@ export class SandboxManager implements AsyncDisposable {
     this.#ends.set(id, exitError(`sandbox ${id}`, exit));
     if (this.#ends.size > MAX_REMEMBERED_ENDS) this.#ends.delete(this.#ends.keys().next().value as SandboxId);
     try {
-      await sandbox.destroy({ keepsVolumes: true });
+      // A stopped container can be started again.
+      if (exit.reason !== "stopped") await sandbox.destroy({ keepsVolumes: true });
     } catch (thrown) {
       this.#dependencies.onError?.(SandboxError.from(thrown), id);
     }

@@ -10,6 +10,7 @@ const allowed = [
   "ready paused",
   "paused ready",
   "ready checkpointing",
+  "ready stopped",
   "checkpointing ready",
   "checkpointing stopped",
   "stopped restoring",

@@ -5,7 +5,7 @@ export type SandboxState = SandboxResource["state"];
 /** The life cycle of a sandbox: all allowed transitions. */
 export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   creating: ["ready", "failed", "destroyed"],
-  ready: ["paused", "checkpointing", "failed", "destroyed"],
+  ready: ["paused", "checkpointing", "stopped", "failed", "destroyed"],
   paused: ["ready", "failed", "destroyed"],
   checkpointing: ["ready", "stopped", "failed", "destroyed"],
   stopped: ["restoring", "failed", "destroyed"],
@@ -34,7 +34,7 @@ export function requireReady(id: SandboxId, actual: SandboxState, cause?: Sandbo
   if (actual === "ready") return;
   if (actual === "checkpointing" || actual === "stopped") {
     throw new SandboxError("sandbox_stopped", {
-      message: `sandbox ${id} is being saved, or was saved and stopped`,
+      message: `sandbox ${id} is being saved, or was stopped`,
       details: { expected: "ready", actual },
     });
   }

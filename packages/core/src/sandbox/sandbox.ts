@@ -68,7 +68,7 @@ interface SandboxParts extends BootedInstance {
   readonly provider: Provider;
   readonly config: SandboxConfig;
   readonly createdAt: Date;
-  /** It was restored from files alone, without its processes. */
+  /** It was started or restored without its earlier processes. */
   readonly hasLostProcesses?: boolean | undefined;
   readonly stripTypes?: StripTypes | undefined;
 }
@@ -131,12 +131,12 @@ export class Sandbox implements AsyncDisposable {
   static async adopt(
     provider: Provider,
     found: SandboxId | InstanceRecord,
-    options: Omit<SandboxOptions, "id"> = {},
+    { hasLostProcesses, ...options }: Omit<SandboxOptions, "id"> & Pick<SandboxParts, "hasLostProcesses"> = {},
   ): Promise<Sandbox> {
     const record = typeof found === "string" ? await findInstance(provider, found) : found;
     const config = configFromSpec(record.spec);
     const adopted = await connectInstance(await provider.adopt(record.id), { ...options, env: config.env });
-    return new Sandbox({ provider, config, createdAt: record.createdAt, ...adopted, ...options });
+    return new Sandbox({ provider, config, createdAt: record.createdAt, ...adopted, hasLostProcesses, ...options });
   }
 
   /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
@@ -197,8 +197,8 @@ export class Sandbox implements AsyncDisposable {
     return executeCode(await this.#client(), { language: language ?? this.config.language, code }, all);
   }
 
-  /** Starts a command without waiting for it. */
-  async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
+  /** Starts a command, or without one the sandbox's shell, without waiting for it. */
+  async start(command: Command | undefined, options: StartOptions = {}): Promise<ProcessHandle> {
     return this.#start(await this.#client(), commandTarget(command), options);
   }
 
@@ -349,7 +349,7 @@ export class Sandbox implements AsyncDisposable {
   #ended(exit: InstanceExit): InstanceExit {
     if (this.#wasStopped) return { reason: "checkpointed", message: "it was saved" };
     const error = exitError(`sandbox ${this.id}`, exit);
-    const next = exit.reason === "destroyed" ? "destroyed" : "failed";
+    const next = exit.reason === "destroyed" || exit.reason === "stopped" ? exit.reason : "failed";
     if (canTransition(this.#state, next)) {
       this.#failure = error;
       this.#become(next);

@@ -92,6 +92,14 @@ export function describeProcesses(context: ContractContext): void {
       expect(await process.wait()).toMatchObject({ exitCode: 137, signal: "SIGKILL" });
     });
 
+    it("starts the sandbox's shell without a command", async () => {
+      await using shell = await sandbox().start(undefined, { stdin: true });
+      await shell.write("echo in the shell\nexit 4\n");
+      await shell.closeStdin();
+      expect(await textOf(shell.stdout)).toBe("in the shell\n");
+      expect(await shell.wait()).toMatchObject({ exitCode: 4 });
+    });
+
     it("runs on a terminal on request", async () => {
       await using process = await sandbox().start("test -t 1 && echo terminal", { pty: { rows: 24, cols: 80 } });
       const sources: string[] = [];

@@ -73,6 +73,15 @@ describe("a process in the background", () => {
     expect(await refusal("write_process_input", { process_id, input: "three" })).toContain("process_ended");
   });
 
+  it("is the sandbox's shell without a command", async () => {
+    const { node, call } = await connectMcp();
+    node.onExec(({ command, argv, stdin }) => ({ stdout: `${command} ${argv} ${stdin}` }));
+    const { process_id } = (await call("start_process")).structured;
+    await call("write_process_input", { process_id, input: "pwd", close: true });
+    const { structured } = await call("read_process_output", { process_id, wait_seconds: 20, wait_for: "exit" });
+    expect(structured.output).toBe("undefined undefined pwd");
+  });
+
   it("can be killed, and its end can be read", async () => {
     const { call } = await connectMcp();
     const { process_id } = (await call("start_process", { command: "sleep 100" })).structured;

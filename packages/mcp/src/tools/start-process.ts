@@ -5,16 +5,21 @@ export const startProcess = defineSandboxTool({
   name: "start_process",
   title: "Start a background process",
   description:
-    "Starts a shell command in a sandbox and returns immediately: for servers, watchers, long jobs and interactive programs. Read its output with read_process_output, send input with write_process_input, end it with kill_process.",
+    "Starts a shell command, or a shell, in a sandbox and returns immediately: for servers, watchers, long jobs and interactive programs. Read its output with read_process_output, send input with write_process_input, end it with kill_process.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: {
-    command: z.string().min(1).describe("Run by /bin/sh -c."),
+    command: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Run by /bin/sh -c. Omit it to start the sandbox's shell, which reads commands from its input."),
     cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of this process."),
   },
   output: { process_id: z.string(), pid: z.int() },
   async run({ command, cwd, env }, { sandbox, signal }) {
-    const process = await sandbox.start(command, { cwd, env, stdin: true, signal });
+    const options = { cwd, env, stdin: true, signal };
+    const process = await (command === undefined ? sandbox.shell(options) : sandbox.start(command, options));
     process.detach();
     return {
       text: `Process ${process.id} is running. Read its output with read_process_output.`,

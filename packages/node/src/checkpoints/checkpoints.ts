@@ -12,7 +12,7 @@ import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
-import { ended } from "../sandboxes/sandbox-errors.ts";
+import { ended, notReady } from "../sandboxes/sandbox-errors.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import { cannotResume, checkpointInUse, noCheckpoint, noCheckpoints } from "./checkpoint-errors.ts";
@@ -105,6 +105,7 @@ export class Checkpoints {
     const ready = await this.#serialize(record.id, async () => {
       const current = this.#currentRecord(record);
       if (current.state === "ready") return current;
+      if (current.stoppedAt !== null) throw notReady(current);
       if (current.state !== "paused" && current.state !== "stopped") throw cannotResume(current);
       const resumed = await this.restoreNewest(current);
       registry.emit("sandbox.resumed", record);
@@ -156,7 +157,7 @@ export class Checkpoints {
   async restoreStopped(id: SandboxId): Promise<void> {
     await this.#serialize(id, async () => {
       const record = this.#options.registry.record(id);
-      if (record?.state === "stopped") await this.restoreNewest(record);
+      if (record?.state === "stopped" && record.stoppedAt === null) await this.restoreNewest(record);
     });
   }
 
@@ -201,6 +202,7 @@ export class Checkpoints {
   /** Downloads the checkpoint first; meanwhile the sandbox keeps running. */
   async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
     const { saveRestore, checkpointStore, registry } = this.#options;
+    if (this.#currentRecord(record).stoppedAt !== null) throw notReady(this.#currentRecord(record));
     const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
     requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
     await using scratch = await checkpointStore.scratch();

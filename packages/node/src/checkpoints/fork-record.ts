@@ -27,6 +27,7 @@ export function forkOf(
     rolledBackTo: null,
     rollbacks: 0,
     epoch: null,
+    stoppedAt: null,
   };
 }
 

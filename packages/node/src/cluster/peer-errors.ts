@@ -17,6 +17,19 @@ export function eventsElsewhere(id: string, node: string): SandboxError {
   });
 }
 
+/** For a node that was named as the target of a move. */
+export function nodeUnreachable(
+  { id, url }: { readonly id: string; readonly url: string | null },
+  why: string,
+  cause?: unknown,
+): SandboxError {
+  return new SandboxError("target_node_unreachable", {
+    message: `node ${id}${url === null ? "" : ` at ${url}`} cannot be reached: ${why}`,
+    details: { node: id, ...(url !== null && { url }) },
+    cause,
+  });
+}
+
 /** For a request that another node forwarded here just when the sandbox moved away. It had no effect. */
 export function movedOn(id: string): SandboxError {
   return new SandboxError("sandbox_moved", {

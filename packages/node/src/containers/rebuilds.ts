@@ -10,6 +10,7 @@ import { instanceKey } from "../sandboxes/instance-key.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import { notReady } from "../sandboxes/sandbox-errors.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 
 export interface RebuildsOptions {
@@ -94,8 +95,10 @@ export class Rebuilds {
     return epoch;
   }
 
-  #requireRebuildable({ id, provider, state }: SandboxRecord): void {
+  #requireRebuildable(record: SandboxRecord): void {
+    const { id, provider, state, stoppedAt } = record;
     if (this.#options.providers.require(provider).containers === undefined) throw noContainer(id, provider);
+    if (stoppedAt !== null) throw notReady(record);
     if (state !== "ready" && state !== "failed") throw cannotRebuild(id, state);
   }
 }

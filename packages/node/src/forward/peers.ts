@@ -1,10 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import { SandboxError } from "@sandpiper/core";
-import { type ListSandboxesQuery, type NodeResource, type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
+import {
+  errorFromBody,
+  type ListSandboxesQuery,
+  type NodeResource,
+  type SandboxId,
+  type SandboxResource,
+  sandboxIdSchema,
+} from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { NUDGE_PATH } from "../cluster/nudge.ts";
+import { nodeUnreachable } from "../cluster/peer-errors.ts";
 import type { NodeLocation } from "../handoff/locator.ts";
 import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { type ClusterPage, clusterList, type SandboxListPage } from "./cluster-list.ts";
@@ -23,6 +31,12 @@ export interface PeersOptions {
   readonly isOwnedBy: (id: SandboxId, nodeId: string) => Promise<boolean>;
   /** A sandbox's lock has changed: another node waits for it, or has prefetched it. */
   readonly onNudge: (id: SandboxId) => void;
+}
+
+export interface HandOffRequest {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly body: { readonly takeover?: boolean | undefined };
 }
 
 export interface PeerRequest {
@@ -58,6 +72,40 @@ export class Peers {
   forward(request: Request, sandbox: SandboxId, { id, url }: NodeLocation, peer: PeerRequest): Promise<Response> {
     const { forwarder, isOwnedBy } = this.#options;
     return forwarder.forward(request, { ...peer, url, isStillRight: () => isOwnedBy(sandbox, id) });
+  }
+
+  /** All nodes that were alive recently. */
+  nodes(): Promise<readonly NodeResource[]> {
+    return this.#options.nodes();
+  }
+
+  /** Has another node take a sandbox over, with the caller's credential. */
+  async handOff(node: NodeResource, sandbox: SandboxId, handoff: HandOffRequest): Promise<SandboxResource> {
+    const { forwarder, nodes } = this.#options;
+    const { request, requestId, body } = handoff;
+    const { url } = node;
+    if (url === null)
+      throw nodeUnreachable(node, "it has no URL; use the sandbox through that node, which moves it there");
+    const headers = { authorization: request.headers.get("authorization") ?? "", "content-type": "application/json" };
+    const { takeover = false } = body;
+    const forwarded = new Request(new URL(`/v1/sandboxes/${sandbox}/handoff`, request.url), {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ takeover }),
+      signal: request.signal,
+    });
+    const isStillRight = async () => (await nodes()).some(({ id, isAlive }) => id === node.id && isAlive);
+    let response: Response;
+    try {
+      // Without bindings, a truncated answer of the other node does not close the client's connection.
+      response = await forwarder.forward(forwarded, { url, requestId, bindings: {}, isStillRight });
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      throw error.reason === "owner_unreachable" ? nodeUnreachable(node, "it does not answer", error) : error;
+    }
+    const answer = await response.json().catch(() => undefined);
+    if (!response.ok) throw errorFromBody(answer, { status: response.status });
+    return answer as SandboxResource;
   }
 
   /** Completes this node's page of sandboxes with those of the other nodes and of the store. */

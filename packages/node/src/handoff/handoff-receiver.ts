@@ -122,7 +122,7 @@ export class HandoffReceiver {
     registry.drop(id);
     registry.add(record);
     capacity.hold(record);
-    if (record.state === "paused" || purpose === "end") return undefined;
+    if (record.state === "paused" || record.stoppedAt !== null || purpose === "end") return undefined;
     return await checkpoints.restoreNewest(record, instance && Promise.resolve(instance));
   }
 

@@ -1,7 +1,9 @@
 import { type Clock, pause, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { SaveRestore } from "../checkpoints/save-restore.ts";
+import type { Stops } from "../containers/stops.ts";
 import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
@@ -16,6 +18,7 @@ export interface HandoffSenderOptions {
   readonly registry: SandboxRegistry;
   readonly ownership: LeaseOwnership;
   readonly saveRestore: SaveRestore;
+  readonly stops: Pick<Stops, "whileStarted">;
   readonly clock: Clock;
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
@@ -79,15 +82,13 @@ export class HandoffSender {
 
   /** Saves the sandbox, releases its lease, and only then destroys its instance. */
   async #send(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
-    const { registry, saveRestore, ownership, onError } = this.#options;
+    const { registry, stops, saveRestore, ownership, onError } = this.#options;
     await registry.serialize(id, async () => {
       const record = registry.record(id);
       if (record === undefined) return;
-      if (registry.running(id) !== undefined) {
-        const keepLast = record.checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
-        if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);
-        await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
-      }
+      const save = () => this.#save(record, { isWaitedFor });
+      // The files of a container that its owner stopped are only here; the next owner keeps it stopped.
+      await (record.stoppedAt === null ? save() : stops.whileStarted(record, save));
       // If the store is unreachable, the lease expires by itself.
       await ownership.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
       try {
@@ -97,6 +98,14 @@ export class HandoffSender {
         await saveRestore.retire(record);
       }
     });
+  }
+
+  async #save({ id, checkpointPolicy }: SandboxRecord, { isWaitedFor }: { readonly isWaitedFor: boolean }) {
+    const { registry, saveRestore } = this.#options;
+    if (registry.running(id) === undefined) return;
+    const keepLast = checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
+    if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);
+    await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
   }
 
   /** Saves a large sandbox while it runs, so that the final save, which stops it, uploads only later changes. */

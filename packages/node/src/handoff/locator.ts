@@ -3,6 +3,7 @@ import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/pr
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Stops } from "../containers/stops.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
@@ -31,6 +32,13 @@ export type Location =
   | { readonly kind: "at_rest"; readonly saved: SavedSandbox }
   | { readonly kind: "unknown" };
 
+/** A sandbox that the caller may change. */
+export interface FoundSandbox {
+  readonly record: SandboxRecord;
+  /** The id of the node that owns it; null if it is at rest. */
+  readonly owner: string | null;
+}
+
 export interface LocateOptions {
   readonly readOnly: boolean;
 }
@@ -55,6 +63,7 @@ export interface LocatorOptions {
   readonly registry: SandboxRegistry;
   readonly access: SandboxAccess;
   readonly checkpoints: Checkpoints;
+  readonly stops: Pick<Stops, "start">;
   readonly ownership: Ownership;
   readonly phase: NodePhase;
   /** Undefined on a standalone node. */
@@ -88,6 +97,25 @@ export class Locator {
     if (!isSandboxId(id)) return UNKNOWN;
     if (registry.record(id) !== undefined) return HERE;
     return cluster === undefined ? UNKNOWN : this.#locateInStore(principal, id, cluster);
+  }
+
+  /** Throws `not_found` unless the caller may change the sandbox. */
+  async find(principal: Principal, id: string): Promise<FoundSandbox> {
+    const { access, ownership, cluster } = this.#options;
+    const location = await this.locate(principal, id, { readOnly: false });
+    if (location.kind === "here") {
+      const record = access.find(principal, id, { readOnly: false });
+      return { record, owner: ownership.has(record.id) ? (cluster?.nodeId ?? null) : null };
+    }
+    const saved = location.kind === "at_rest" ? location.saved : await this.#peek(location, id as SandboxId);
+    if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
+      throw noSuchSandbox(id);
+    }
+    return { record: saved.record, owner: location.kind === "node" ? location.id : null };
+  }
+
+  async #peek(location: Location, id: SandboxId): Promise<SavedSandbox | undefined> {
+    return location.kind === "node" ? await this.#options.ownership.peek(id) : undefined;
   }
 
   /** Whether this node serves requests for the sandbox, without a request to the store. */
@@ -131,10 +159,10 @@ export class Locator {
     }
   }
 
-  /** Runs the sandbox on this node, regardless of its location and even if it was paused. */
+  /** Runs the sandbox on this node, regardless of its location and even if it was paused or stopped. */
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
-    const { registry, ownership, checkpoints } = this.#options;
-    if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
+    const { registry, ownership, stops } = this.#options;
+    if (registry.running(id as SandboxId) !== undefined) return await stops.start(principal, id);
     const claim = { ...options, purpose: "use", readOnly: false } as const;
     const location = await this.claim(principal, id, claim);
     if (location.kind === "node") {
@@ -142,7 +170,7 @@ export class Locator {
       if (saved === undefined) throw noSuchSandbox(id);
       await this.#fetch(principal, { saved, url: location.url }, claim);
     }
-    return await checkpoints.resume(principal, id);
+    return await stops.start(principal, id);
   }
 
   /** Takes the sandbox from the node that owns it. */
@@ -177,7 +205,8 @@ export class Locator {
     }
     const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
     if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
-    if (isVisible && record.state === "stopped" && purpose === "use") await checkpoints.restoreStopped(id);
+    const isToBeRestored = record.state === "stopped" && record.stoppedAt === null;
+    if (isVisible && isToBeRestored && purpose === "use") await checkpoints.restoreStopped(id);
     return true;
   }
 

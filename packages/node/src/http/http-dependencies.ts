@@ -8,10 +8,11 @@ import type { SharedKeyService } from "../cluster/shared-key-service.ts";
 import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeContainers } from "../containers/node-containers.ts";
 import type { Rebuilds } from "../containers/rebuilds.ts";
+import type { Stops } from "../containers/stops.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { Locator } from "../handoff/locator.ts";
-import type { EventLog } from "../records/event-log.ts";
 import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
+import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
@@ -55,12 +56,13 @@ export interface HttpDependencies {
   readonly containers: NodeContainers;
   readonly volumes: NodeVolumes;
   readonly rebuilds: Pick<Rebuilds, "rebuild">;
+  readonly stops: Pick<Stops, "stop" | "start">;
   readonly nodes: NodeDirectory;
   /** Undefined on a standalone node, which forwards nothing. */
   readonly peers?: Peers | undefined;
   readonly authenticator: Authenticator;
   readonly keys: Pick<KeyService | SharedKeyService, "create" | "list" | "revoke">;
-  readonly events: EventLog;
+  readonly feed: EventFeed;
   readonly pool: Pick<NodePool, "list" | "set">;
   readonly webhooks: WebhookAdmin;
   readonly audit: Pick<SqliteAuditLog, "add" | "list">;

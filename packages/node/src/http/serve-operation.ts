@@ -41,6 +41,9 @@ const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
   deleteSandbox: "end",
 };
 
+/** Operations that find the sandbox themselves, so that the node that is asked serves them, not the owner. */
+const movers: ReadonlySet<OperationId> = new Set(["handoffSandbox", "moveSandbox"]);
+
 /**
  * Serves one operation: authenticates the caller, finds the sandbox, forwards the request if another node owns it,
  * checks the input, and calls the handler. Nothing takes effect before all checks have passed.
@@ -67,8 +70,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       requireAccess(principal, access, { readOnly, sandbox });
     }
     const query = readQuery(route.query ?? noQuerySchema, request.url);
-    // A handoff brings the sandbox to this node, so it is not forwarded.
-    const subject = id === "listEvents" ? sandboxOf(query) : id === "handoffSandbox" ? "" : params.id;
+    const subject = id === "listEvents" ? sandboxOf(query) : movers.has(id) ? "" : params.id;
     const bindings = c.env ?? {};
     let location =
       principal === undefined || subject === "" ? NOWHERE : await deps.locator.locate(principal, subject, { readOnly });

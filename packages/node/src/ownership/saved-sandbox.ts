@@ -10,6 +10,8 @@ const savedRecordSchema = z.looseObject({
   keyId: z.string(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().nullable(),
+  /** Absent in states of earlier versions. */
+  stoppedAt: z.iso.datetime().nullable().default(null),
   endedAt: z.iso.datetime().nullable(),
 });
 
@@ -47,6 +49,7 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
       ...(record as unknown as SandboxRecord),
       createdAt: new Date(record.createdAt),
       expiresAt: instant(record.expiresAt),
+      stoppedAt: instant(record.stoppedAt),
       endedAt: instant(record.endedAt),
     },
     requirements,

@@ -112,6 +112,7 @@ export class NodeReconciler {
     const record = this.#expected.get(instance.id);
     this.#expected.delete(instance.id);
     try {
+      if (this.#isStoppedByOwner(instance.id)) return await this.#keepStopped(provider, instance);
       if (record === undefined || this.#hasEnded(record)) return await this.#remove(provider, instance, result);
       if (!canAdopt(record, instance, provider)) {
         return await this.#end(result, record, { why: whyLost(record, instance, provider), provider });
@@ -127,6 +128,16 @@ export class NodeReconciler {
     }
     result.adopted.push(instance.id);
     await this.#rebuildOutdated(provider, instance.id, result);
+  }
+
+  #isStoppedByOwner(id: SandboxId): boolean {
+    const record = this.#options.registry.record(id);
+    return record !== undefined && record.endedAt === null && record.stoppedAt !== null;
+  }
+
+  /** The previous process may have died before the container had ended. */
+  async #keepStopped({ containers }: Provider, { id, isRunning }: InstanceRecord): Promise<void> {
+    if (isRunning) await containers?.stop(id, { timeoutMs: 0 });
   }
 
   async #adopt(provider: Provider, instance: InstanceRecord, record: SandboxRecord): Promise<void> {

@@ -18,6 +18,8 @@ export interface EventQuery {
 
 /** A bounded, ordered log of events, readable from any event id that it still holds. */
 export interface EventLog {
+  /** The id of the newest event; 0 if there was never one. */
+  readonly newestId: number;
   emit(event: NewEvent): EventBody;
   list(query: EventQuery & { readonly limit: number }): readonly EventBody[];
   /** Yields the events after an id and then new ones, at the reader's pace, until the signal aborts. */

@@ -114,4 +114,7 @@ export const migrations: readonly string[] = [
     keptAt INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
+  `,
 ];

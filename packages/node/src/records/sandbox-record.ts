@@ -37,6 +37,8 @@ export interface SandboxRecord {
   readonly rollbacks: number;
   /** The epoch of this node's lease; null if the sandbox needs no lease. */
   readonly epoch: number | null;
+  /** When its owner stopped it; null otherwise, also if the node stopped it. */
+  readonly stoppedAt: Date | null;
   readonly createdAt: Date;
   /** When it was destroyed or failed. */
   readonly endedAt: Date | null;
@@ -58,6 +60,7 @@ export const changeableFields = [
   "rolledBackTo",
   "rollbacks",
   "epoch",
+  "stoppedAt",
   "endedAt",
 ] as const satisfies readonly (keyof SandboxRecord)[];
 

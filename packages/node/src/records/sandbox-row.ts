@@ -1,7 +1,12 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { SandboxRecord } from "./sandbox-record.ts";
 
-const instants: readonly string[] = ["expiresAt", "createdAt", "endedAt"] satisfies (keyof SandboxRecord)[];
+const instants: readonly string[] = [
+  "expiresAt",
+  "stoppedAt",
+  "createdAt",
+  "endedAt",
+] satisfies (keyof SandboxRecord)[];
 const nested: readonly string[] = [
   "labels",
   "metadata",

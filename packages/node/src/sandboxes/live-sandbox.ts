@@ -10,7 +10,7 @@ import {
   type SandboxMetrics,
   type StartOptions,
 } from "@sandpiper/core";
-import type { Activity, SandboxId, StartProcessBody } from "@sandpiper/protocol";
+import type { Activity, Command, SandboxId, StartProcessBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** Learns how a sandbox is used, to decide when it is idle. */
@@ -114,10 +114,10 @@ export class LiveSandbox {
     const all = { ...options, ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
     const { sandbox } = this.#options;
     if (body.code !== undefined) return await sandbox.executeCode(this.#languageOf(body), body.code, all);
-    return await sandbox.exec(commandOf(body), all);
+    return await sandbox.exec(commandOf(body) as Command, all);
   }
 
-  /** Starts a process, or attaches to the existing one with the id that the caller chose. */
+  /** Starts a process, by default the sandbox's shell, or attaches to the existing one with the id that the caller chose. */
   async start(
     body: StartProcessBody,
     reading: Pick<StartOptions, "isRead" | "lendsMemory"> = {},
@@ -202,6 +202,6 @@ export class LiveSandbox {
   }
 }
 
-function commandOf({ command, argv }: CommandBody): string | readonly string[] {
-  return command ?? (argv as readonly string[]);
+function commandOf({ command, argv }: CommandBody): Command | undefined {
+  return command ?? argv;
 }

@@ -23,6 +23,7 @@ export type NewSandbox = Omit<
   | "rolledBackTo"
   | "rollbacks"
   | "epoch"
+  | "stoppedAt"
 >;
 
 export function newSandbox(

@@ -1,8 +1,12 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-export function notReady({ id, state, provider }: SandboxRecord): SandboxError {
+export function notReady({ id, state, provider, stoppedAt }: SandboxRecord): SandboxError {
   const details = { id, state };
+  if (state === "stopped" && stoppedAt !== null) {
+    const message = `sandbox ${id} was stopped at ${stoppedAt.toISOString()}`;
+    return new SandboxError("stopped_by_owner", { message, details });
+  }
   if (state === "paused") {
     return new SandboxError("sandbox_paused", { message: `sandbox ${id} is paused`, details });
   }

@@ -156,7 +156,7 @@ export class SandboxRegistry {
     if (entry !== undefined) return entry;
     throw new SandboxError("not_ready", {
       message: `cannot save sandbox ${id}: it is not running`,
-      hint: "resume it first",
+      hint: "resume or start it first",
     });
   }
 
@@ -186,7 +186,7 @@ export class SandboxRegistry {
     this.#entries.set(record.id, entry);
     if (sandbox.startedService !== undefined) this.#follow(live, sandbox.startedService);
     sandbox.closed.then(({ reason }) => {
-      if (reason !== "destroyed" && reason !== "checkpointed") this.#ended(sandbox);
+      if (reason === "crashed" || reason === "out_of_memory") this.#ended(sandbox);
     });
     return live;
   }

@@ -30,6 +30,7 @@ export function sandboxResource(
     idleExcept: [...record.idleExcept],
     onExpiry: record.onExpiry,
     expiresAt: record.expiresAt?.toISOString() ?? null,
+    stoppedAt: record.stoppedAt?.toISOString() ?? null,
     fidelity: record.fidelity,
     checkpointPolicy: record.checkpointPolicy,
     rolledBackTo: record.rolledBackTo,

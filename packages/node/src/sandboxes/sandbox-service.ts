@@ -288,7 +288,7 @@ export class SandboxService {
     const { tenant, keyId } = owner;
     const createdAt = this.#options.clock.now();
     const lifetime = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
-    const history = { rolledBackTo: null, rollbacks: 0, epoch: null };
+    const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null };
     return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history };
   }
 }

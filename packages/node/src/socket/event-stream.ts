@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { ClientMessage } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { EventLog, EventQuery } from "../records/event-log.ts";
+import type { EventFeed, FeedQuery } from "../sandboxes/event-feed.ts";
 import type { SocketStream, StreamEnd } from "./socket-stream.ts";
 
 type OpenEvents = Extract<ClientMessage, { kind: "events" }>;
@@ -11,25 +11,25 @@ type OpenEvents = Extract<ClientMessage, { kind: "events" }>;
 export async function runEventStream(
   stream: SocketStream,
   message: OpenEvents,
-  { events, principal }: { readonly events: EventLog; readonly principal: Principal },
+  { feed, principal }: { readonly feed: EventFeed; readonly principal: Principal },
 ): Promise<StreamEnd | undefined> {
   const query = queryOf(message, principal);
   stream.opened();
-  for await (const event of events.follow(query, stream.signal)) {
+  for await (const event of feed.follow(query, stream.signal)) {
     await stream.item(event);
     if (stream.signal.aborted) return undefined;
   }
   return {};
 }
 
-function queryOf({ after, sandbox: sandboxId }: OpenEvents, principal: Principal): EventQuery {
+function queryOf({ after, replay = false, sandbox: sandboxId }: OpenEvents, principal: Principal): FeedQuery {
   const { tenant } = principal;
   if (principal.kind === "sandbox") {
     if (sandboxId !== undefined && sandboxId !== principal.sandboxId) throw othersEvents(sandboxId);
-    return { tenant, sandboxId: principal.sandboxId, after };
+    return { tenant, sandboxId: principal.sandboxId, after, replay };
   }
   requireAccess(principal, "read", { readOnly: true });
-  return { tenant: principal.scopes.includes("admin") ? undefined : tenant, sandboxId, after };
+  return { tenant: principal.scopes.includes("admin") ? undefined : tenant, sandboxId, after, replay };
 }
 
 function othersEvents(sandbox: string): SandboxError {

@@ -67,6 +67,13 @@ describe("an events stream", () => {
     expect(await next(later)).toEqual(ready);
   });
 
+  it("begins with the state of every sandbox on request", async () => {
+    const client = await node.connect({ ...open, replay: true, sandbox: live.id });
+    expect(await client.next()).toMatchObject({ type: "opened" });
+    const state = { kind: "sandbox.state", sandboxId: live.id, details: { state: "ready" } };
+    expect(await client.next()).toMatchObject({ type: "item", item: state });
+  });
+
   it("hides the events of other tenants, and shows a token only its own sandbox's", async () => {
     const other = await node.connect(
       { ...open, sandbox: live.id },

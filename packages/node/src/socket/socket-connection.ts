@@ -156,11 +156,11 @@ export class SocketConnection {
     location: Location | Promise<Location> | undefined,
   ): Promise<StreamEnd | undefined> {
     const { principal, dependencies } = this.#options;
-    const { events } = dependencies;
+    const { feed } = dependencies;
     if (message.kind === "events") {
       const found = await location;
       if (found?.kind === "unreachable") throw eventsElsewhere(found.saved.record.id, found.id);
-      return await runEventStream(stream, message, { events, principal });
+      return await runEventStream(stream, message, { feed, principal });
     }
     const live = await this.#use(stream, message, location);
     if (live === undefined) return this.#relocate(stream, message);

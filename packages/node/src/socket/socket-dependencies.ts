@@ -5,7 +5,7 @@ import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
 import type { Locator } from "../handoff/locator.ts";
 import type { Ownership } from "../ownership/ownership.ts";
-import type { EventLog } from "../records/event-log.ts";
+import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
@@ -25,7 +25,7 @@ export interface SocketDependencies {
   /** Undefined on a standalone node, which relays no streams. */
   readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
-  readonly events: EventLog;
+  readonly feed: EventFeed;
   readonly logger: Logger;
   /** Without it, nothing is audited. */
   readonly audit?: AuditSink | undefined;

@@ -10,6 +10,7 @@ import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
+import { Stops } from "../containers/stops.ts";
 import { createProvider, type ProviderOptions, stripTypes } from "../embedded/create-provider.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
@@ -17,6 +18,7 @@ import { Locator } from "../handoff/locator.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
+import { EventFeed } from "../sandboxes/event-feed.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
 import { NodeVolumes } from "../sandboxes/node-volumes.ts";
@@ -68,6 +70,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   });
 
   const registry = new SandboxRegistry({ records, events, clock, observeExec, onError });
+  const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
   const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
@@ -100,13 +103,15 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   });
 
   const rebuilds = new Rebuilds(shared);
+  const stops = new Stops({ ...shared, checkpoints });
   const containers = new NodeContainers({ registry, providers, defaultProvider });
 
   const handoffs =
-    leaseOwnership && new HandoffSender({ registry, ownership: leaseOwnership, saveRestore, clock, onError });
+    leaseOwnership && new HandoffSender({ registry, ownership: leaseOwnership, saveRestore, stops, clock, onError });
   const locator = new Locator({
     ...shared,
     checkpoints,
+    stops,
     phase,
     cluster: cluster &&
       leaseOwnership && {
@@ -130,6 +135,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     clock,
     phase,
     registry,
+    feed,
     access,
     providers,
     pool,
@@ -140,6 +146,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     forks,
     prepared,
     rebuilds,
+    stops,
     containers,
     volumes,
     handoffs,

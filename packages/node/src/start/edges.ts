@@ -32,7 +32,7 @@ export type Edges = Awaited<ReturnType<typeof openEdges>>;
 /** Opens the node's interfaces to the outside: REST, WebSockets and MCP on one server. */
 export async function openEdges(options: EdgesOptions) {
   const { config, storage, domain, saved, webhooks, nodes, metrics, version, logger } = options;
-  const { audit, events } = storage;
+  const { audit } = storage;
   const { clock, authenticator, phase, locator } = domain;
   const { corsOrigins, bodyLimitBytes } = config;
   await using undo = new AsyncDisposableStack();
@@ -46,7 +46,6 @@ export async function openEdges(options: EdgesOptions) {
     ...domain,
     nodes,
     peers,
-    events,
     webhooks,
     audit,
     metrics,
@@ -66,7 +65,7 @@ export async function openEdges(options: EdgesOptions) {
     onUpgradeServer: (server) => {
       const { cluster } = storage;
       const relay = cluster && peers && { peers, proof: cluster.proof, silenceMs: config.leaseMs };
-      sockets = attachSockets(server, { ...domain, relay, events, audit, logger, phase, locator, corsOrigins });
+      sockets = attachSockets(server, { ...domain, relay, audit, logger, phase, locator, corsOrigins });
     },
     clock,
   });

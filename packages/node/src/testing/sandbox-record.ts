@@ -34,6 +34,7 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     rolledBackTo: null,
     rollbacks: 0,
     epoch: null,
+    stoppedAt: null,
     createdAt: new Date(1_700_000_000_000),
     endedAt: null,
     ...fields,

@@ -27,7 +27,7 @@ const ATTEMPT_TIMEOUT_MS = 10_000;
 export async function deliverEvents(webhook: WebhookRecord, options: WebhookDeliveryOptions): Promise<void> {
   const { events, settled, signal } = options;
   for await (const event of events.follow({ after: webhook.lastEventId }, signal)) {
-    if (webhook.kinds !== null && !webhook.kinds.includes(event.kind)) continue;
+    if (webhook.kinds !== null && !webhook.kinds.some((kind) => kind === event.kind)) continue;
     await deliver(webhook, event, options);
     if (signal.aborted) return;
     settled(event);

@@ -37,7 +37,7 @@ const size = { rows: z.int().min(1).max(65535), cols: z.int().min(1).max(65535) 
 const env = z.record(z.string().regex(/^[^=\0]+$/), z.string());
 const timeout = z.int().min(1);
 
-/** Exactly one of argv, command and code. */
+/** At most one of argv, command and code. With none of them, it starts the sandbox's shell: $SHELL, bash or sh. */
 const spawnParamsSchema = z.object({
   process: processIdSchema.optional(),
   argv: z.array(z.string()).min(1).optional(),

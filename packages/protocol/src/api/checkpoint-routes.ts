@@ -59,6 +59,14 @@ export const checkpointRoutes = {
     body: json(checkpoint.rollbackBodySchema),
     answer: json(sandbox.sandboxResourceSchema),
   },
+  moveSandbox: {
+    ...change,
+    path: `${SANDBOX}/move`,
+    summary: "Move a sandbox to another node of the cluster",
+    access: "sandbox",
+    body: json(checkpoint.moveSandboxBodySchema),
+    answer: json(sandbox.sandboxResourceSchema),
+  },
   handoffSandbox: {
     ...change,
     path: `${SANDBOX}/handoff`,

@@ -113,6 +113,17 @@ export const handoffBodySchema = z
   .partial()
   .meta({ id: "Handoff" });
 
+export const moveSandboxBodySchema = z
+  .strictObject({
+    /** The id of the node, or the beginning of it; the default is the node with the fewest sandboxes that accepts it. */
+    node: z.string().min(1).max(64),
+    /** Move the sandbox even if a client is attached to it. */
+    takeover: z.boolean(),
+  })
+  .partial()
+  .meta({ id: "MoveSandbox" });
+
+export type MoveSandboxBody = z.infer<typeof moveSandboxBodySchema>;
 export type CheckpointPolicyBody = z.infer<typeof checkpointPolicyBodySchema>;
 export type CheckpointPolicy = z.infer<typeof checkpointPolicySchema>;
 export type CreateCheckpointBody = z.infer<typeof createCheckpointBodySchema>;

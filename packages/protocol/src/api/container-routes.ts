@@ -1,4 +1,5 @@
 import { cacheListSchema } from "./cache.ts";
+import { stopSandboxBodySchema } from "./container.ts";
 import * as image from "./image.ts";
 import { change, json, look, type Route, remove, SANDBOX } from "./route.ts";
 import { sandboxResourceSchema } from "./sandbox.ts";
@@ -10,6 +11,21 @@ export const containerRoutes = {
     ...change,
     path: `${SANDBOX}/rebuild`,
     summary: "Recreate a sandbox's container from the current image, keeping its volumes",
+    access: "sandbox",
+    answer: json(sandboxResourceSchema),
+  },
+  stopSandbox: {
+    ...change,
+    path: `${SANDBOX}/stop`,
+    summary: "Stop a sandbox's container: its processes end, its files stay",
+    access: "sandbox",
+    body: json(stopSandboxBodySchema),
+    answer: json(sandboxResourceSchema),
+  },
+  startSandbox: {
+    ...change,
+    path: `${SANDBOX}/start`,
+    summary: "Start a stopped or paused sandbox",
     access: "sandbox",
     answer: json(sandboxResourceSchema),
   },

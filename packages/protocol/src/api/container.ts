@@ -96,6 +96,18 @@ export const containerSchema = z
   .partial()
   .meta({ id: "Container" });
 
+/** Longer than the connections of most clients last. */
+const MAX_STOP_MS = 600_000;
+
+export const stopSandboxBodySchema = z
+  .strictObject({
+    /** How long its processes have to end after SIGTERM, before SIGKILL; the default is 10 seconds. */
+    timeoutMs: z.int().min(0).max(MAX_STOP_MS),
+  })
+  .partial()
+  .meta({ id: "StopSandbox" });
+
+export type StopSandboxBody = z.infer<typeof stopSandboxBodySchema>;
 export type ContainerBody = z.infer<typeof containerSchema>;
 
 /** How `addresses` and the engine name a port inside; `3000` or `53/udp`. */

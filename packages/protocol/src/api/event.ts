@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { sandboxIdSchema } from "../sandbox-id.ts";
-import { instantSchema, queryNumberSchema } from "./names.ts";
+import { instantSchema, queryFlagSchema, queryNumberSchema } from "./names.ts";
 
 export const eventKindSchema = z.enum([
   "sandbox.created",
@@ -9,6 +9,8 @@ export const eventKindSchema = z.enum([
   "sandbox.checkpointed",
   "sandbox.paused",
   "sandbox.resumed",
+  "sandbox.stopped",
+  "sandbox.started",
   "sandbox.forked",
   "sandbox.rolled_back",
   "sandbox.rebuilt",
@@ -25,12 +27,15 @@ export const eventKindSchema = z.enum([
   "node.stopping",
 ]);
 
+/** The kind of a replayed state; only streams and lists with `replay` contain it. */
+const STATE_KIND = "sandbox.state";
+
 /** Something that happened on the node, in the order of its ids. */
 export const eventSchema = z
   .strictObject({
     id: z.int(),
     at: instantSchema,
-    kind: eventKindSchema,
+    kind: z.enum([...eventKindSchema.options, STATE_KIND]),
     /** Null for events of the whole node. */
     sandboxId: sandboxIdSchema.nullable(),
     details: z.record(z.string(), z.json()),
@@ -44,8 +49,13 @@ export const listEventsQuerySchema = z
     after: queryNumberSchema,
     sandbox: sandboxIdSchema,
     limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),
+    /** Begin with one `sandbox.state` event for each sandbox of the node, instead of past events; excludes `after`. */
+    replay: queryFlagSchema,
   })
-  .partial();
+  .partial()
+  .refine(({ after, replay }) => after === undefined || replay !== true, {
+    error: "give after or replay, not both",
+  });
 
 export const eventListSchema = z.strictObject({ items: z.array(eventSchema) }).meta({ id: "EventList" });
 

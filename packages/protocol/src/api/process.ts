@@ -44,6 +44,11 @@ function hasCodeForLanguage({ code, language }: ProgramFields): boolean {
 }
 const codeForLanguage = { error: "language needs code", path: ["language"] };
 
+function hasAtMostOneProgram({ command, argv, code }: ProgramFields): boolean {
+  return [command, argv, code].filter((given) => given !== undefined).length <= 1;
+}
+const atMostOneProgram = { error: "give one of command, argv and code; without them, the sandbox's shell starts" };
+
 export const execBodySchema = z
   .strictObject({
     ...commandFields,
@@ -74,6 +79,7 @@ export const terminalSizeSchema = z.strictObject({
   cols: z.int().min(1).max(65_535),
 });
 
+/** Without command, argv and code, it starts the sandbox's shell: $SHELL, bash or sh. */
 export const startProcessBodySchema = z
   .strictObject({
     /** Chosen by the caller, so that a retry does not start a second process. */
@@ -85,7 +91,7 @@ export const startProcessBodySchema = z
     /** How much output the agent keeps for later readers. */
     journalBytes: z.int().min(1).optional(),
   })
-  .refine(hasOneProgram, oneProgram)
+  .refine(hasAtMostOneProgram, atMostOneProgram)
   .refine(hasCodeForLanguage, codeForLanguage)
   .meta({ id: "StartProcess" });
 

@@ -143,6 +143,8 @@ export const sandboxResourceSchema = z
     ...lifetimes,
     /** When its ttl ends; null for never. */
     expiresAt: instantSchema.nullable(),
+    /** When its owner stopped it: it runs again after a start. Null if it was not stopped, or by its node. */
+    stoppedAt: instantSchema.nullable(),
     /** What its checkpoints save. */
     fidelity: sandboxFidelitySchema,
     /** Null if no automatic checkpoints are taken. */

@@ -23,16 +23,21 @@ export interface CommandOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export function commandTarget(command: Command): { command: string } | { argv: string[] } {
+/** Without a command, the target is the sandbox's shell. */
+export function commandTarget(command: Command | undefined): { command?: string } | { argv?: string[] } {
+  if (command === undefined) return {};
   return typeof command === "string" ? { command } : { argv: [...command] };
 }
 
-/** The request to run a program. */
-export function commandBody(program: Program, { cwd, env, user, timeoutMs }: CommandOptions): StartProcessBody {
+/** The request to run a program, or without one the sandbox's shell. */
+export function commandBody(
+  program: Program | undefined,
+  { cwd, env, user, timeoutMs }: CommandOptions,
+): StartProcessBody {
   const target = isSourceCode(program) ? { code: program.code, language: program.language } : commandTarget(program);
   return { ...target, cwd, env, user, timeoutMs };
 }
 
-function isSourceCode(program: Program): program is SourceCode {
+function isSourceCode(program: Program | undefined): program is SourceCode {
   return typeof program === "object" && "code" in program;
 }

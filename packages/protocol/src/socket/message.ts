@@ -64,6 +64,8 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     ...open,
     kind: z.literal("events"),
     after: offset,
+    /** Begin with the current state of every sandbox, and ignore `after`. */
+    replay: z.boolean().optional(),
     sandbox: listEventsQuerySchema.shape.sandbox,
     window,
   }),

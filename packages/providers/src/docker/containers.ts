@@ -61,7 +61,13 @@ export class DockerContainers implements Containers {
     const { Id } = await inspect(host, id);
     await markStopped(host.store, id);
     const t = Math.ceil(timeoutMs / 1000);
-    await host.engine.call(`stop container ${containerName(id)}`, (docker) => docker.getContainer(Id).stop({ t }));
+    try {
+      await host.engine.call(`stop container ${containerName(id)}`, (docker) => docker.getContainer(Id).stop({ t }));
+    } catch (thrown) {
+      // A later end of the container is then a crash.
+      await unmarkStopped(host.store, id);
+      throw thrown;
+    }
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<ContainerEvent> {

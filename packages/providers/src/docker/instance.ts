@@ -174,7 +174,7 @@ export class DockerInstance extends HostInstance implements Instance {
     if (state.OOMKilled && state.ExitCode !== 0) {
       return { reason: "out_of_memory", message: `its limit is ${this.#spec.memoryMib} MiB` };
     }
-    if (wasStopped(store, this.id)) return { reason: "crashed", message: "its container was stopped" };
+    if (wasStopped(store, this.id)) return { reason: "stopped", message: "its container was stopped" };
     const how = `its container ended with exit code ${state.ExitCode}`;
     const when = this.#wasEngineAway ? "while the engine was down" : "";
     return { reason: "crashed", message: [how, when, state.Error, this.#stderrTail.trim()].filter(Boolean).join("; ") };

@@ -36,6 +36,32 @@ describe("a terminal in a container", () => {
   });
 });
 
+describe("the shell of a container", () => {
+  /** The program of a terminal without a command. */
+  const shellIn = async (image: string, env: Record<string, string> = {}) => {
+    await using other = await fixture.create({ container: { image } });
+    const shell = await other.start(undefined, { pty, env });
+    await shell.write("exit 6\n");
+    expect(await shell.wait()).toMatchObject({ exitCode: 6 });
+    return (await other.process(shell.id)).argv;
+  };
+
+  it("is bash, and sh in an image without bash", async () => {
+    const base = await importTestImage(fixture.engine, { name: "sandpiper-test:shell" });
+    const tiny = await importTestImage(fixture.engine, { name: "sandpiper-test:tiny-shell", variant: "tiny" });
+    expect(await shellIn(base)).toEqual(["/bin/bash"]);
+    expect(await shellIn(tiny)).toEqual(["/bin/sh"]);
+  });
+
+  it("is the $SHELL of the image or of the caller, unless that cannot be executed", async () => {
+    const env = { SHELL: "/usr/bin/sh" };
+    const image = await importTestImage(fixture.engine, { name: "sandpiper-test:named-shell", env });
+    expect(await shellIn(image)).toEqual(["/usr/bin/sh"]);
+    expect(await shellIn(image, { SHELL: "/usr/bin/bash" })).toEqual(["/usr/bin/bash"]);
+    expect(await shellIn(image, { SHELL: "/no/such/shell" })).toEqual(["/bin/bash"]);
+  });
+});
+
 describe("the default user of a container", () => {
   it.each([
     ["", "1000:1000"],

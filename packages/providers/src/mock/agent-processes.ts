@@ -4,6 +4,7 @@ import type { Handlers, MockAgent } from "./agent.ts";
 import { HOME } from "./file-tree.ts";
 import { MockProcess, type ProcessSpec } from "./process.ts";
 import { programs } from "./program.ts";
+import { SHELL } from "./shell.ts";
 
 const DEFAULT_JOURNAL_BYTES = 64 * 1024 * 1024;
 
@@ -107,15 +108,16 @@ function programOf(
   agent: MockAgent,
   { argv, command, code }: AgentParams<"process.spawn">,
 ): Pick<ProcessSpec, "argv" | "script"> {
-  if (command !== undefined) return { argv: ["/bin/sh", "-c", command], script: { text: command, name: "sh" } };
+  if (command !== undefined) return { argv: [SHELL, "-c", command], script: { text: command, name: "sh" } };
   if (code !== undefined) {
     const source = new TextDecoder().decode(agent.files.read(code.path));
     if (code.ephemeral) agent.files.remove(code.path, { recursive: false, missingOk: true });
     requireLanguage(agent, code.language);
     return { argv: ["sh", code.path], script: { text: source, name: code.path } };
   }
-  const name = argv?.[0] ?? "";
-  if (argv !== undefined && Object.hasOwn(programs, name)) return { argv, script: undefined };
+  if (argv === undefined) return { argv: [SHELL], script: undefined };
+  const name = argv[0] ?? "";
+  if (Object.hasOwn(programs, name)) return { argv, script: undefined };
   throw new SandboxError("no_such_program", { message: `program ${name} not found` });
 }
 

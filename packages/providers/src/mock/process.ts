@@ -4,7 +4,7 @@ import type { FileTree } from "./file-tree.ts";
 import { Journal, type JournalState } from "./journal.ts";
 import { Notifier } from "./notifier.ts";
 import { type Program, type Progress, programs } from "./program.ts";
-import { shell } from "./shell.ts";
+import { SHELL, shell, shellOfInput } from "./shell.ts";
 
 export interface ProcessSpec {
   readonly id: string;
@@ -203,5 +203,6 @@ export class MockProcess {
 
 function programOf({ argv, script }: ProcessSpec): Program {
   if (script !== undefined) return shell(script.text, script.name);
-  return programs[argv[0] ?? ""] ?? (async () => 127);
+  const [name = ""] = argv;
+  return name === SHELL ? shellOfInput : (programs[name] ?? (async () => 127));
 }

@@ -3,6 +3,19 @@ import { type CommandStep, type JumpStep, parseScript, type Target } from "./scr
 
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
+/** The shell of mock sandboxes. */
+export const SHELL = "/bin/sh";
+
+/** Runs its input as a script, once the input has ended. */
+export const shellOfInput: Program = async (context) => {
+  const decoder = new TextDecoder();
+  let script = "";
+  for (let input = await context.read(); input !== undefined; input = await context.read()) {
+    script += decoder.decode(input, { stream: true });
+  }
+  return await shell(script, SHELL)(context);
+};
+
 export function shell(script: string, scriptName: string): Program {
   return async (context) => {
     const steps = parseScript(script);

@@ -32,7 +32,11 @@ export interface AttachOptions extends CallOptions {
 }
 
 /** Resolves when the process runs. An abort before that kills it. */
-export function startProcess(link: SandboxLink, program: Program, options: StartOptions = {}): Promise<Process> {
+export function startProcess(
+  link: SandboxLink,
+  program: Program | undefined,
+  options: StartOptions = {},
+): Promise<Process> {
   const { stdin, pty, journalBytes, signal, id = randomId() } = options;
   const spawn: StartProcessBody = {
     process: id,

@@ -50,6 +50,9 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const { checkpoint } = await json<{ checkpoint?: string }>();
     return state.checkpoints.rollback(path.id, checkpoint);
   },
+  stopSandbox: (state, { path }) => state.stopByOwner(path.id),
+  startSandbox: (state, { path }) => state.resume(path.id),
+  moveSandbox: (state, { path }) => state.move(path.id),
   rebuildSandbox: (state, { path }) => state.rebuild(path.id),
   pullImage: async (_, { json }) => {
     const { image } = await json<{ image: string }>();
@@ -106,7 +109,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     filesOf(state, call).move(from, to);
   },
   listNodes: (state) => ({ items: [state.node] }),
-  listEvents: (state) => ({ items: state.events }),
+  listEvents: (state, { query }) => ({ items: query.get("replay") === "true" ? state.states() : state.events }),
 };
 
 const patterns = Object.entries(routes).map(([operation, { method, path }]) => ({

@@ -9,7 +9,7 @@ import { createDeferred } from "../deferred.ts";
 
 export interface ExecCall {
   readonly sandboxId: string;
-  /** The shell command; undefined for a program with arguments, and for source code. */
+  /** The shell command; undefined for a program with arguments, for source code, and for the sandbox's shell itself. */
   readonly command: string | undefined;
   readonly argv: readonly string[] | undefined;
   readonly code: string | undefined;
@@ -70,7 +70,7 @@ export class MemoryProcess {
     return {
       id: this.id,
       pid: 1,
-      argv: argv ?? (code === undefined ? ["/bin/sh", "-c", command ?? ""] : [language ?? "", "/tmp/code"]),
+      argv: argv ?? shownProgram({ command, code, language }),
       cwd: cwd ?? "/",
       user: user ?? "user",
       hasPty: pty !== undefined,
@@ -136,4 +136,9 @@ export class MemoryProcess {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+function shownProgram({ command, code, language }: Pick<StartProcessBody, "command" | "code" | "language">): string[] {
+  if (code !== undefined) return [language ?? "", "/tmp/code"];
+  return ["/bin/sh", ...(command === undefined ? [] : ["-c", command])];
 }

@@ -40,6 +40,7 @@ export function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">)
     idleExcept: [],
     onExpiry: "destroy",
     expiresAt: null,
+    stoppedAt: null,
     failure: null,
     fidelity: "filesystem",
     checkpointPolicy: null,

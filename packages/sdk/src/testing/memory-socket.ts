@@ -2,6 +2,7 @@ import {
   type ClientMessage,
   clientMessageSchema,
   decodeDataFrame,
+  type EventBody,
   encodeDataFrame,
   errorBody,
   SandboxError,
@@ -138,7 +139,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       const { stream } = message;
       const isWatch = message.kind === "watch";
       if (isWatch) state.sandbox(message.sandbox);
-      const items = isWatch ? [] : state.events.filter(({ id }) => id > message.after).map((item) => ({ ...item }));
+      const items = eventsOf(state, message).map((item) => ({ ...item }));
       const waiting: Extract<ServerMessage, { type: "item" }>["item"][] = items;
       const listener = ({ event, file }: Parameters<typeof state.listeners extends Set<infer L> ? L : never>[0]) => {
         if (event !== undefined && !isWatch) waiting.push(event);
@@ -202,4 +203,9 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
 function relative(directory: string, path: string): string | undefined {
   const prefix = `${directory.replace(/\/+$/, "")}/`;
   return path.startsWith(prefix) ? path.slice(prefix.length) : undefined;
+}
+
+function eventsOf(state: MemoryState, message: Extract<Open, { kind: "watch" | "events" }>): readonly EventBody[] {
+  if (message.kind === "watch") return [];
+  return message.replay ? state.states() : state.events.filter(({ id }) => id > message.after);
 }

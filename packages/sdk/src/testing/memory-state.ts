@@ -80,8 +80,12 @@ export class MemoryState {
   /** Throws for a paused or stopped sandbox. */
   readySandbox(id: string): MemorySandbox {
     const sandbox = this.sandbox(id);
-    const { state } = sandbox.resource;
+    const { state, stoppedAt } = sandbox.resource;
     if (state === "ready") return sandbox;
+    if (stoppedAt !== null) {
+      const details = { id, state };
+      throw new SandboxError("stopped_by_owner", { message: `sandbox ${id} was stopped at ${stoppedAt}`, details });
+    }
     throw new SandboxError("not_ready", { message: `sandbox ${id} is ${state}`, hint: "resume it first" });
   }
 
@@ -121,12 +125,32 @@ export class MemoryState {
     return sandbox.resource;
   }
 
+  /** Ends its processes; its files stay. */
+  stopByOwner(id: string): SandboxResource {
+    if (this.sandbox(id).resource.stoppedAt !== null) return this.sandbox(id).resource;
+    const sandbox = this.readySandbox(id);
+    this.stop(id);
+    sandbox.resource = { ...sandbox.resource, stoppedAt: new Date().toISOString() };
+    this.emit("sandbox.stopped", sandbox.resource.id);
+    return sandbox.resource;
+  }
+
   resume(id: string): SandboxResource {
     const sandbox = this.sandbox(id);
     if (sandbox.resource.state === "ready") return sandbox.resource;
-    sandbox.resource = { ...sandbox.resource, state: "ready" };
-    this.emit("sandbox.resumed", sandbox.resource.id);
+    const kind = sandbox.resource.stoppedAt === null ? "sandbox.resumed" : "sandbox.started";
+    sandbox.resource = { ...sandbox.resource, state: "ready", stoppedAt: null };
+    this.emit(kind, sandbox.resource.id);
     return sandbox.resource;
+  }
+
+  /** It is a standalone node. */
+  move(id: string): never {
+    this.sandbox(id);
+    throw new SandboxError("no_cluster", {
+      message: `cannot move sandbox ${id}: this node is standalone`,
+      hint: "start nodes with a shared store",
+    });
   }
 
   /** Images never change here, and all files stay. */
@@ -167,6 +191,17 @@ export class MemoryState {
     processes.set(id, process);
     void process.run(this.handler, env);
     return process;
+  }
+
+  /** The replay of an event stream. */
+  states(): EventBody[] {
+    return [...this.sandboxes.values()].map(({ resource: { id: sandboxId, state, name, provider } }) => ({
+      id: this.events.length,
+      at: new Date().toISOString(),
+      kind: "sandbox.state",
+      sandboxId,
+      details: { state, name, provider },
+    }));
   }
 
   emit(kind: EventKind, sandboxId: SandboxId): void {

@@ -39,6 +39,7 @@ export class StoreNodes implements AsyncDisposable {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
     let app: ReturnType<typeof createHttpApp> | undefined;
+    let parts: ReturnType<typeof testDomain> | undefined;
     const serving = await serve({
       host: "127.0.0.1",
       port: 0,
@@ -52,10 +53,13 @@ export class StoreNodes implements AsyncDisposable {
     const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), ...address });
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
-    const describe = () => ({ isDraining: false, sandboxes: 0 });
+    const describe = () => ({
+      isDraining: parts?.phase.isDraining ?? false,
+      sandboxes: parts?.registry.runningCount ?? 0,
+    });
     const options = { store: openStore(store), ownKeys: [], version: "1.2.3", clock, describe, onError };
     const cluster = undo.use(await openCluster({ ...options, config }));
-    const parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
+    parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
     const { registry, handoffs } = parts;
     handoffs?.open();
     undo.defer(() => registry.release());
@@ -98,6 +102,8 @@ export class StoreNodes implements AsyncDisposable {
     return {
       ...parts,
       id: cluster.node.id,
+      /** Writes a heartbeat with the current number of sandboxes. */
+      announce: () => cluster.registry.announce(),
       leases: cluster.leases,
       proof: cluster.proof,
       url: serving.url,
@@ -110,6 +116,8 @@ export class StoreNodes implements AsyncDisposable {
       },
       /** Releases the node's sandboxes. */
       drain: async () => await handoffs?.drain(new AbortController().signal),
+      /** Answers no more requests, while its heartbeats and leases continue. */
+      stopServing: () => serving.close({ graceMs: 0 }),
       /** Leaves the node's leases in place until they expire. */
       crash: () => undo.disposeAsync(),
     };

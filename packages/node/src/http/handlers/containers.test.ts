@@ -253,6 +253,22 @@ describe("kept volumes", () => {
   });
 });
 
+describe("POST /v1/sandboxes/{id}/stop", () => {
+  it("is refused by a provider without containers, with the alternative", async () => {
+    const { create, request } = await setUp(new MockProvider());
+    const { id } = await create({});
+    const stop = () => request("POST", `/v1/sandboxes/${id}/stop`, { json: { timeoutMs: 0 } });
+    expect(await errorOf(await stop())).toMatchObject({
+      status: 501,
+      reason: "provider_lacks_capability",
+      hint: expect.stringContaining("pause"),
+    });
+    expect((await request("POST", `/v1/sandboxes/${id}/start`)).status).toBe(200);
+    const tooLong = await request("POST", `/v1/sandboxes/${id}/stop`, { json: { timeoutMs: 1e9 } });
+    expect(await errorOf(tooLong)).toMatchObject({ status: 400 });
+  });
+});
+
 describe("POST /v1/sandboxes/{id}/rebuild", () => {
   it("answers with the rebuilt sandbox, also with the sandbox's token", async () => {
     const { create, request, engine } = await setUp();

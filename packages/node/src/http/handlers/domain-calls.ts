@@ -1,4 +1,5 @@
 import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
+import { moveSandbox } from "../../forward/move-sandbox.ts";
 import type { Handlers } from "../call.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -21,8 +22,13 @@ export const domainCalls = {
   resumeSandbox: ({ principal, params, deps }) => deps.checkpoints.resume(principal, params.id),
   rollbackSandbox: ({ principal, params, body, deps }) => deps.checkpoints.rollback(principal, params.id, body),
   rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
+  stopSandbox: ({ principal, params, body, deps }) => deps.stops.stop(principal, params.id, body),
+  startSandbox: ({ principal, params, deps }) => deps.stops.start(principal, params.id),
   handoffSandbox: ({ principal, params, body, request, deps }) =>
     deps.locator.bring(principal, params.id, { takeover: body.takeover ?? false, signal: request.signal }),
+
+  moveSandbox: ({ principal, params: { id }, body, request, requestId, deps }) =>
+    moveSandbox(deps, { id, body, principal, request, requestId }),
 
   createCheckpoint: ({ principal, params, body, deps }) => deps.checkpoints.create(principal, params.id, body),
   listCheckpoints: ({ principal, params, saved, deps }) =>

@@ -1,5 +1,5 @@
 import { FakeClock } from "@sandpiper/core/testing";
-import { eventListSchema, eventSchema } from "@sandpiper/protocol";
+import { type EventBody, eventListSchema, eventSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { errorOf, nodeOfTest, type TestNodeOptions } from "../testing/test-node.ts";
@@ -61,6 +61,40 @@ describe("events", () => {
     expect(
       await errorOf(await node.request("GET", "/v1/events", { headers: { ...sse, "last-event-id": "x" } })),
     ).toMatchObject({ status: 400 });
+  });
+
+  it("begin with the state of every sandbox on request, and continue without a gap", async () => {
+    const node = await setUp();
+    await using server = await node.listen();
+    const paused = await node.create({ name: "one" });
+    await node.request("POST", `/v1/sandboxes/${paused.id}/pause`);
+    const ready = await node.create();
+    const gone = await node.create();
+    await node.request("DELETE", `/v1/sandboxes/${gone.id}`);
+    await node.create({}, { key: node.key({ tenant: "other" }) });
+    const states = [
+      [ready.id, "ready", null],
+      [paused.id, "paused", "one"],
+    ];
+    const stateOf = ({ kind, sandboxId, details }: EventBody) => {
+      expect(kind).toBe("sandbox.state");
+      return [sandboxId, details["state"], details["name"]];
+    };
+    const listed = await node.request("GET", "/v1/events?replay=true");
+    expect(eventListSchema.parse(await listed.json()).items.map(stateOf)).toEqual(states);
+    const one = await node.request("GET", `/v1/events?replay=true&sandbox=${paused.id}`);
+    expect(eventListSchema.parse(await one.json()).items.map(stateOf)).toEqual(states.slice(1));
+
+    const response = await server.fetch("GET", "/v1/events?replay=true", { headers: sse });
+    await node.request("DELETE", `/v1/sandboxes/${ready.id}`);
+    const [first, second, live] = await take(response, 3);
+    expect([first, second].map((event) => stateOf(event?.data as EventBody))).toEqual(states);
+    expect(live).toMatchObject({ event: "sandbox.destroyed", data: { sandboxId: ready.id } });
+    // States have no id, so that a browser which reconnects before the first event gets all states again.
+    expect([first?.id, second?.id]).toEqual([0, 0]);
+    expect(live?.id).toBeGreaterThan(first?.data.id as number);
+    const both = await node.request("GET", "/v1/events?replay=true&after=1");
+    expect(await errorOf(both)).toMatchObject({ status: 400, reason: "invalid_query" });
   });
 
   it("include a heartbeat while nothing happens", async () => {

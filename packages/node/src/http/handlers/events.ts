@@ -10,14 +10,18 @@ export const eventHandlers = {
   listEvents(call) {
     const { principal, query, request, saved, deps } = call;
     if (typeof saved?.owner === "string") throw eventsElsewhere(saved.record.id, saved.owner);
-    const wanted = { tenant: tenantOf(principal), sandboxId: query.sandbox, after: query.after ?? 0 };
+    const { after = 0, replay = false, limit = DEFAULT_LIMIT } = query;
+    const wanted = { tenant: tenantOf(principal), sandboxId: query.sandbox, after, replay };
     if (!(request.headers.get("accept") ?? "").includes("text/event-stream")) {
-      return { items: [...deps.events.list({ ...wanted, limit: query.limit ?? DEFAULT_LIMIT })] };
+      return { items: [...deps.feed.list({ ...wanted, limit })] };
     }
-    const after = lastEventId(request) ?? wanted.after;
+    const last = lastEventId(request);
+    const from = last === undefined ? wanted : { ...wanted, after: last, replay: false };
     return eventResponse(call, async function* (signal) {
-      for await (const event of deps.events.follow({ ...wanted, after }, signal)) {
-        yield { id: event.id, kind: event.kind, data: event };
+      for await (const event of deps.feed.follow(from, signal)) {
+        // Without an id: a browser that loses the connection during the replay begins again.
+        const id = event.kind === "sandbox.state" ? undefined : event.id;
+        yield { id, kind: event.kind, data: event };
       }
     });
   },

@@ -62,6 +62,16 @@ describe("processes", () => {
     await ask("DELETE", `/${id}`);
   });
 
+  it("are the sandbox's shell without a command", async () => {
+    const shell = processResourceSchema.parse(await ask("POST", "", { json: { stdin: true } }));
+    expect(shell.argv).toEqual(["/bin/sh"]);
+    await ask("POST", `/${shell.id}/stdin?close=true`, { bytes: "exit 4\n" });
+    expect(processExitSchema.parse(await ask("GET", `/${shell.id}/wait`))).toMatchObject({ exitCode: 4 });
+    await ask("DELETE", `/${shell.id}`);
+    const both = await node.request("POST", at, { json: { command: "true", argv: ["true"] } });
+    expect(await errorOf(both)).toMatchObject({ status: 400, code: "invalid_argument" });
+  });
+
   it("are waited for no longer than timeoutMs", async () => {
     const { id } = await ask("POST", "", { json: { command: "sleep 600" } });
     for (let each = 0; each < 3; each++) {

@@ -7,6 +7,8 @@ export const clusterReasons = {
   lease_lost: { code: "conflict", meaning: "This node no longer holds the lease of the sandbox.", hint: "retry: another node may run the sandbox now", details: { epoch: "number" } },
   no_cluster: { code: "failed_precondition", meaning: "No other node could take the sandboxes of this standalone node.", hint: "stop the node: its sandboxes keep running until it starts again; or start nodes with a shared store" },
   no_cluster_secret: { code: "failed_precondition", meaning: "The store belongs to a cluster whose secret this node does not have.", hint: "set SANDPIPER_CLUSTER_SECRET, or copy cluster-secret from the home of the cluster's first node", details: { store: "string" } },
+  no_node_for_sandbox: { code: "failed_precondition", meaning: "No other node can take the sandbox.", hint: "start another node with the same store, and with the sandbox's provider and runtime", details: { id: "string" } },
+  no_such_node: { code: "not_found", meaning: "The cluster has no node with this id.", hint: "list the nodes to see their ids: sandpiper nodes", details: { node: "string" } },
   node_id_corrupt: { code: "data_loss", meaning: "The file with the node's id does not contain a UUID; it was left unchanged.", hint: "restore it from a backup, or remove it: the node then gets a new id, and its leases expire first", details: { path: "string" } },
   node_id_taken: { code: "failed_precondition", meaning: "Another running node has the id of this node.", hint: "stop one of the two and remove node-id from its home; do not copy a home with its node-id", details: { id: "string", url: "string?" } },
   node_stopping: { code: "unavailable", meaning: "The node is stopping.", hint: "retry when it has started again, or use another node; sandboxes keep running" },
@@ -14,4 +16,5 @@ export const clusterReasons = {
   owner_unreachable: { code: "unavailable", meaning: "The node that holds the sandbox does not answer.", hint: "retry: if that node is down, another restores the sandbox when its lease has expired", details: { url: "string" } },
   sandbox_moved: { code: "unavailable", meaning: "The sandbox is no longer on this node.", hint: "retry: the request is then forwarded to the node that has it", details: { id: "string?" } },
   wrong_cluster_secret: { code: "failed_precondition", meaning: "The node's secret is not the secret of the cluster in this store.", hint: "give the node the same clusterSecret as the other nodes, or another store", details: { store: "string" } },
+  target_node_unreachable: { code: "unavailable", meaning: "The node to which the sandbox should move does not answer.", hint: "move the sandbox to another node, or retry when this one answers; the sandbox stayed where it was", details: { node: "string", url: "string?" } },
 } as const satisfies Record<string, ErrorReasonEntry>;

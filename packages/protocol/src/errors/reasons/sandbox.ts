@@ -24,8 +24,9 @@ export const sandboxReasons = {
   sandbox_in_use: { code: "failed_precondition", meaning: "Another client is attached to the sandbox.", hint: "take the sandbox over, or retry when that client has left" },
   sandbox_limit: { code: "resource_exhausted", meaning: "As many sandboxes exist as maxSandboxes allows.", hint: "destroy a sandbox, or raise maxSandboxes", details: { maxSandboxes: "number" } },
   sandbox_paused: { code: "failed_precondition", meaning: "The sandbox is paused.", hint: "resume it", details: { id: "string", state: "string" } },
-  sandbox_stopped: { code: "unavailable", meaning: "The sandbox is being saved, or was saved and stopped.", hint: "resume it, or retry: it may be running elsewhere by now", details: { expected: "string?", actual: "string?" } },
+  sandbox_stopped: { code: "unavailable", meaning: "The sandbox is being saved, or was stopped.", hint: "resume it, or retry: it may be running elsewhere by now", details: { expected: "string?", actual: "string?" } },
   session_taken_over: { code: "failed_precondition", meaning: "Another client has taken over the session with the sandbox's token.", hint: "attach again when that client has left, or take the sandbox over with its token" },
+  stopped_by_owner: { code: "failed_precondition", meaning: "The sandbox was stopped on request and runs nothing.", hint: "start it: sandpiper start SANDBOX, sandbox.start(), or POST …/start", details: { id: "string", state: "string" } },
   unknown_provider: { code: "invalid_argument", meaning: "The node has no provider of this name.", hint: "name a provider of this node, or enable it with the node's setting providers", details: { provider: "string", known: "string[]" } },
   provider_not_configured: { code: "failed_precondition", meaning: "The node was started without the provider of this sandbox.", hint: "add the provider that created this sandbox to the node's setting providers" },
 } as const satisfies Record<string, ErrorReasonEntry>;
