@@ -11,7 +11,7 @@ export const clusterReasons = {
   node_id_taken: { code: "failed_precondition", meaning: "Another running node has the id of this node.", hint: "stop one of the two and remove node-id from its home; do not copy a home with its node-id", details: { id: "string", url: "string?" } },
   node_stopping: { code: "unavailable", meaning: "The node is stopping.", hint: "retry when it has started again, or use another node; sandboxes keep running" },
   owner_has_no_url: { code: "failed_precondition", meaning: "The node that owns the sandbox has the events, and other nodes cannot reach it.", hint: "use the sandbox through this node, which moves it here, or read its events where it runs", details: { id: "string", node: "string" } },
-  owner_unreachable: { code: "unavailable", meaning: "The node that holds the sandbox does not answer.", hint: "retry: if that node is down, another restores the sandbox when its lease has expired", details: { url: "string" } },
+  owner_unreachable: { code: "unavailable", meaning: "The node that holds the sandbox does not answer.", hint: "retry: if that node is down, another restores the sandbox when its lease has expired; if it only has no route from here, POST …/handoff moves the sandbox", details: { url: "string" } },
   sandbox_moved: { code: "unavailable", meaning: "The sandbox is no longer on this node.", hint: "retry: the request is then forwarded to the node that has it", details: { id: "string?" } },
   wrong_cluster_secret: { code: "failed_precondition", meaning: "The node's secret is not the secret of the cluster in this store.", hint: "give the node the same clusterSecret as the other nodes, or another store", details: { store: "string" } },
 } as const satisfies Record<string, ErrorReasonEntry>;
