@@ -109,6 +109,10 @@ describe("nodes that cannot reach each other", () => {
     const { overlaps, watch } = watchInstances(bed);
     const { apiKey } = bed.nodes[0];
     const { id, token } = await bed.nodes[0].client().sandboxes.create({ memoryMib: 128 });
+    const elsewhere = bed.nodes[1].client(apiKey);
+    onTestFinished(() => elsewhere.close());
+    const events = elsewhere.events({ sandbox: id })[Symbol.asyncIterator]();
+    await expect(events.next()).rejects.toMatchObject({ reason: "owner_has_no_url" });
     const handles: Sandbox[] = [];
     for (const { url } of bed.nodes) {
       const client = new Client({ url, apiKey });

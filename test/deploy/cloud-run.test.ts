@@ -20,9 +20,13 @@ beforeAll(async () => {
   const instances = INSTANCES.map((name) => ({ name, port: PORT, isIsolated }));
   bed = await DeployBed.start([...instances, { name: "operator", port: 4747, isIsolated }]);
   credential = await firstKey();
-  await Promise.all(INSTANCES.map(runInstance));
-  await Promise.all(INSTANCES.map((name) => bed.untilHealthy(name, container.startupProbe?.httpGet.path)));
 });
+
+beforeAll(async () => {
+  await Promise.all(INSTANCES.map(runInstance));
+});
+
+for (const name of INSTANCES) beforeAll(() => bed.untilHealthy(name, container.startupProbe?.httpGet.path));
 
 afterAll(() => bed?.[Symbol.asyncDispose]());
 beforeEach(() => bed.printLogsOnFailure());

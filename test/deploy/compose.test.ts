@@ -27,8 +27,15 @@ beforeAll(async () => {
   ]);
   await runService("store");
   await bed.untilAnswering("store");
+});
+
+beforeAll(async () => {
   await Promise.all(NODES.map(runService));
-  await Promise.all(NODES.map((name) => bed.untilHealthy(name)));
+});
+
+for (const name of NODES) beforeAll(() => bed.untilHealthy(name));
+
+beforeAll(async () => {
   await startBalancer();
   apiKey = await firstKey();
 });

@@ -26,8 +26,15 @@ let apiKey: string;
 beforeAll(async () => {
   bed = await DeployBed.start([...PODS.map((name) => ({ name, port: PORT })), { name: "s3", port: 7070 }]);
   await runS3();
+});
+
+beforeAll(async () => {
   await Promise.all(PODS.map(runPod));
-  await Promise.all(PODS.map((name) => bed.untilHealthy(name, container.readinessProbe?.httpGet.path)));
+});
+
+for (const name of PODS) beforeAll(() => bed.untilHealthy(name, container.readinessProbe?.httpGet.path));
+
+beforeAll(async () => {
   const read = (name: string) =>
     bed
       .container(name)

@@ -14,7 +14,7 @@ export interface RunResult {
   readonly exitCode: number;
 }
 
-/** The SDK's in-memory server on a port, for the program as a user runs it; it lists itself and one other node. */
+/** The SDK's in-memory server on a port, for the program as a user runs it; it lists itself and a node without a URL. */
 export async function startMemoryNode() {
   const memory = createMemoryServer();
   const { clientOptions } = memory;
@@ -64,5 +64,6 @@ export async function startMemoryNode() {
 function node(isThisNode: boolean) {
   const at = "2026-01-01T00:00:00.000Z";
   const state = { isAlive: true, isDraining: false, isThisNode, sandboxes: 2, version: "0.1.0" };
-  return { id: crypto.randomUUID(), url: "http://127.0.0.1:4747", startedAt: at, seenAt: at, ...state };
+  const url = isThisNode ? "http://127.0.0.1:4747" : null;
+  return { id: crypto.randomUUID(), url, startedAt: at, seenAt: at, ...state };
 }

@@ -133,7 +133,10 @@ describe("sandpiper rollback", () => {
 
 describe("sandpiper nodes and node drain", () => {
   it("list the nodes, and drain the node that answers", async () => {
-    expect((await json("nodes")).map((each: { isThisNode: boolean }) => each.isThisNode)).toEqual([true, false]);
+    expect(await json("nodes")).toMatchObject([
+      { isThisNode: true, url: "http://127.0.0.1:4747" },
+      { isThisNode: false, url: null },
+    ]);
     expect(await line("node", "drain")).toBe("");
     expect(await line("node", "drain", "--deadline", "30")).toBe("");
     expect(node.drains).toEqual([{}, { deadlineMs: 30_000 }]);

@@ -9,8 +9,8 @@ let b: StoreNode;
 
 beforeEach(async () => {
   nodes = new StoreNodes();
-  a = await nodes.start("a", new MockProvider(), { isReachable: false });
-  b = await nodes.start("b", new MockProvider(), { isReachable: false });
+  a = await nodes.start("a", new MockProvider(), { advertiseUrl: null });
+  b = await nodes.start("b", new MockProvider(), { advertiseUrl: null });
 });
 
 afterEach(() => nodes[Symbol.asyncDispose]());
@@ -131,6 +131,19 @@ describe("a node with a URL", () => {
     expect((await nodes.whileTimePasses(exec(c, id))).status).toBe(200);
     expect((await exec(a, id)).status).toBe(200);
     expect(await a.leases.read(id)).toMatchObject({ owner: c.id, url: c.url, epoch: 2 });
+  });
+});
+
+describe("a node whose URL does not answer", () => {
+  it("cannot serve requests from other nodes, and still hands its sandboxes over through the store", async () => {
+    // No program listens on port 1.
+    const c = await nodes.start("c", new MockProvider(), { advertiseUrl: "http://127.0.0.1:1" });
+    const { id } = await c.create();
+    const refused = await exec(b, id);
+    expect(await refused.json()).toMatchObject({ code: "unavailable", reason: "owner_unreachable" });
+    const moving = b.request("POST", `/v1/sandboxes/${id}/handoff`, { json: {} });
+    expect((await nodes.whileTimePasses(moving)).status).toBe(200);
+    expect((await exec(b, id)).status).toBe(200);
   });
 });
 

@@ -34,8 +34,8 @@ export class StoreNodes implements AsyncDisposable {
   readonly #directory = new ScratchHome().path;
   readonly #undo = new AsyncDisposableStack();
 
-  /** Other nodes cannot reach a node that is not `isReachable`; the test can. */
-  async start(name: string, provider: Provider, { isReachable = true } = {}) {
+  /** `advertiseUrl` is the node's address by default, and null for a node that has no URL; the test reaches it always. */
+  async start(name: string, provider: Provider, address: { readonly advertiseUrl?: string | null } = {}) {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
     let app: ReturnType<typeof createHttpApp> | undefined;
@@ -49,8 +49,8 @@ export class StoreNodes implements AsyncDisposable {
     const home = join(this.#directory, name);
     mkdirSync(home);
     const store = `file://${join(this.#directory, "store")}`;
-    const address = isReachable ? { advertiseUrl: serving.url } : { host: "0.0.0.0" };
-    const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), ...address });
+    const { advertiseUrl = serving.url } = address;
+    const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), advertiseUrl, host: "0.0.0.0" });
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
     const describe = () => ({
