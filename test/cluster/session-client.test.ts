@@ -13,7 +13,7 @@ while not os.path.exists("/tmp/enough"):
     sys.stdout.buffer.write(b"%d \\xe2\\x82" % n); sys.stdout.flush()
     sys.stderr.write("."); sys.stderr.flush()
     sys.stdout.buffer.write(b"\\xac\\n"); sys.stdout.flush()
-    time.sleep(0.002)
+    time.sleep(0.01)
 print("total", n)
 `;
 

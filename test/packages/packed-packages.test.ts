@@ -74,7 +74,7 @@ describe("a packed package", () => {
 });
 
 const program = `
-import { Client, decodeText, type ExecResult, SandboxError } from "@sandpiper/sdk";
+import { Client, decodeText, type ExecResult, SandboxError, Session, type SessionResult } from "@sandpiper/sdk";
 
 const client = new Client();
 const sandbox = await client.sandboxes.create({ ttlMs: 60_000 });
@@ -88,6 +88,10 @@ try {
   await sandbox.exec("sleep 60", { signal: AbortSignal.timeout(100) }).catch((error: unknown) => {
     if (error instanceof SandboxError) console.log(error.code);
   });
+  const session = await Session.attach(sandbox.id, { token: sandbox.token });
+  const ran: SessionResult = await session.run("python", "print('in a session')");
+  console.log(ran.stdout.trim());
+  await session.close();
 } finally {
   await sandbox.destroy();
   client.close();
@@ -103,11 +107,11 @@ describe("the packed SDK in another directory", { timeout: TIMEOUT_MS }, () => {
     expect(compiled.stdout).toBe("");
     const node20 = await findNode20(mkdir(join(sdk.path, "node-20")));
     const { stdout, stderr } = await run(node20, ["program.js"], { cwd: sdk.path, env: environment() });
-    expect({ stdout, stderr }).toEqual({ stdout: "hello 3\nechoed\ncanceled\n", stderr: "" });
+    expect({ stdout, stderr }).toEqual({ stdout: "hello 3\nechoed\ncanceled\nin a session\n", stderr: "" });
   });
 
   it("bundles for a browser without a module of Node.js, and runs commands with a browser's globals", async () => {
-    writeFileSync(join(sdk.path, "browser.js"), 'export { Client } from "@sandpiper/sdk";\n');
+    writeFileSync(join(sdk.path, "browser.js"), 'export { Client, Session } from "@sandpiper/sdk";\n');
     const bundle = await rolldown({ input: join(sdk.path, "browser.js"), platform: "browser", logLevel: "silent" });
     const { output } = await bundle.generate({ format: "iife", name: "sdk", codeSplitting: false });
     await bundle.close();
@@ -123,13 +127,16 @@ describe("the packed SDK in another directory", { timeout: TIMEOUT_MS }, () => {
         const client = new sdk.Client(options);
         const sandbox = await client.sandboxes.create({ ttlMs: 60_000 });
         try {
-          return (await sandbox.exec("echo hello")).stdout;
+          const session = await sdk.Session.attach(sandbox.id, { ...options, apiKey: sandbox.token });
+          const { stdout } = await session.run("bash", "echo in a session");
+          await session.close();
+          return (await sandbox.exec("echo hello")).stdout + stdout;
         } finally {
           await sandbox.destroy();
           client.close();
         }
       })()`);
-    expect(await script.runInContext(page)).toBe("hello\n");
+    expect(await script.runInContext(page)).toBe("hello\nin a session\n");
   });
 });
 

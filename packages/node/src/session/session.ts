@@ -98,6 +98,7 @@ export class Session implements ExecutionListener {
     }
     // Only running code is in the way; what an earlier client left comes first.
     if (known !== undefined && (await known.hasEnded())) await this.#delivery;
+    if (this.signal.aborted) return;
     this.#forgetDelivered();
     if (slot.execution !== undefined) {
       this.#refuse(busy(), request.execution);

@@ -2,6 +2,7 @@ import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { Sandbox } from "../sandbox.ts";
+import { Session } from "../session/session.ts";
 import { createMemoryServer } from "./create-memory-server.ts";
 
 describe("the in-memory server", () => {
@@ -190,6 +191,7 @@ describe("the in-memory server", () => {
     const { clientOptions } = createMemoryServer();
     expect(await rejection(new Client(clientOptions).pools.list())).toMatchObject({ code: "unimplemented" });
     expect(await rejection(new Client(clientOptions).nodes.drain())).toMatchObject({ code: "unimplemented" });
+    expect(await rejection(Session.create(clientOptions))).toMatchObject({ code: "unimplemented" });
   });
 
   it("refuses another key over HTTP and WebSocket", async () => {

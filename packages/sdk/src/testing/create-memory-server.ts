@@ -25,7 +25,7 @@ export interface MemoryServer {
 /**
  * An in-process server for tests of programs that use this client. It opens no port and runs no code: the test scripts the
  * answers to commands, files are a map, and checkpoints keep only files. It has no time limits, lifetimes, permissions,
- * archives, pools, keys, webhooks or drains; these answer `unimplemented`.
+ * archives, pools, keys, webhooks, drains or sessions; these answer `unimplemented`.
  */
 export function createMemoryServer(): MemoryServer {
   const state = new MemoryState();

@@ -33,13 +33,14 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
     readonly #streams = new Map<number, ServedStream>();
     #isClosed = false;
 
-    constructor(_url: string, protocols: string[]) {
+    constructor(url: string, protocols: string[]) {
       queueMicrotask(() => {
         try {
           requireCredential(state, protocols.find((protocol) => protocol.startsWith("bearer."))?.slice(7));
           sockets.add(this);
           state.rollbackListeners.add(this.#rollBack);
           this.#emit("open", {});
+          if (!url.endsWith("/v1/socket")) this.#refuseSession();
         } catch {
           this.cut();
         }
@@ -68,6 +69,12 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       state.rollbackListeners.delete(this.#rollBack);
       for (const { stop } of this.#streams.values()) stop?.();
       queueMicrotask(() => this.#emit("close", {}));
+    }
+
+    #refuseSession(): void {
+      const message = "the in-memory server has no sessions (use a node for this test)";
+      this.#emit("message", { data: JSON.stringify({ event: "error", reason: "not_in_memory", message }) });
+      this.cut();
     }
 
     #receive(data: string | Uint8Array<ArrayBuffer>): void {
