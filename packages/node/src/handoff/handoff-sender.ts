@@ -5,6 +5,7 @@ import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
+import { type HandoffReport, HandoffSteps } from "./handoff-steps.ts";
 
 /** Above this size, uploading a sandbox takes longer than saving it twice. */
 const LARGE_BYTES = 64 * 1024 * 1024;
@@ -18,6 +19,7 @@ export interface HandoffSenderOptions {
   readonly saveRestore: SaveRestore;
   readonly clock: Clock;
   readonly onError: (error: SandboxError, id: SandboxId) => void;
+  readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
 }
 
 /** Hands off this node's sandboxes to other nodes. */
@@ -79,23 +81,28 @@ export class HandoffSender {
 
   /** Saves the sandbox, releases its lease, and only then destroys its instance. */
   async #send(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
-    const { registry, saveRestore, ownership, onError } = this.#options;
+    const { registry, saveRestore, ownership, clock, onError, onHandoff } = this.#options;
+    const { mark, stepsMs } = new HandoffSteps(clock);
     await registry.serialize(id, async () => {
       const record = registry.record(id);
       if (record === undefined) return;
+      mark("begun");
       if (registry.running(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
         if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);
-        await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
+        await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast, onStep: mark });
       }
       // If the store is unreachable, the lease expires by itself.
       await ownership.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+      mark("released");
       try {
         registry.drop(id);
         registry.emit("sandbox.moved", record);
       } finally {
         await saveRestore.retire(record);
       }
+      mark("ended");
+      onHandoff?.({ id, side: "sender", stepsMs });
     });
   }
 

@@ -128,6 +128,7 @@ export class Locator {
     const { registry, ownership, checkpoints, phase, cluster } = this.#options;
     if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
     const { takeover, signal, onWaiting } = options;
+    const steps = cluster?.receiver.measure();
     const location = await this.claim(principal, id, { purpose: "use", readOnly: false, onWaiting });
     if (location.kind === "node") {
       if (phase.isDraining) throw draining(id);
@@ -137,7 +138,7 @@ export class Locator {
       }
       onWaiting?.();
       await registry.serialize(id as SandboxId, async () => {
-        await cluster?.receiver.fetch(saved, location.url, { takeover, signal });
+        if (steps !== undefined) await cluster?.receiver.fetch(saved, location.url, { takeover, signal, steps });
       });
     }
     return await checkpoints.resume(principal, id);
