@@ -3,6 +3,7 @@ import type Docker from "dockerode";
 import { undoAfter } from "../host/undo-after.ts";
 import { containerConfig } from "./container/container-config.ts";
 import { addressesOf } from "./container/ports.ts";
+import { containerTargets } from "./engine/kill-containers-target.ts";
 import type { DockerHost } from "./host.ts";
 import type { EngineImage } from "./image/image.ts";
 import { DockerInstance } from "./instance.ts";
@@ -51,6 +52,7 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
     docker.createContainer(config),
   );
   signal.throwIfAborted();
+  await host.store.guard(spec.id, containerTargets(engine, container.id));
   await agentVolume.fill(container, image.id);
   await onCreated?.(container);
   signal.throwIfAborted();
