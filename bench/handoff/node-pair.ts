@@ -1,11 +1,13 @@
 import { Agent } from "node:http";
 import { join } from "node:path";
 import type { Client } from "@sandpiper/sdk";
+import { TestClient } from "../../packages/node/src/socket/testing/test-client.ts";
 import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import { sendJson } from "../send-json.ts";
 
 const LEASE_MS = 15_000;
+const RESTORING = "SANDBOX_RESTORING";
 
 /** Two nodes of one cluster, on this machine. */
 export class NodePair implements AsyncDisposable {
@@ -39,15 +41,35 @@ export class NodePair implements AsyncDisposable {
     return this.#nodes[0].client;
   }
 
+  /** Attaches a client to a sandbox on the node that does not run it. Resolves to the time until the sandbox runs there. */
+  async attach(id: string): Promise<number> {
+    const target = this.#nextPlace(id);
+    const { url } = this.#nodes[target].started;
+    const { apiKey } = this.#nodes[0].started;
+    const startedAt = performance.now();
+    const session = new TestClient(`${url.replace(/^http/, "ws")}/attach/${id}`, { credential: apiKey });
+    const messages = await session.until((message) => !("status" in message) || message.status !== RESTORING);
+    const tookMs = performance.now() - startedAt;
+    await session.close();
+    const last = JSON.stringify(messages.at(-1));
+    if (!last.includes("SANDBOX_RUNNING")) throw new Error(`could not attach to sandbox ${id}: ${last}`);
+    this.#places.set(id, target);
+    return tookMs;
+  }
+
   /** Moves a sandbox to the other node. */
   async handOff(id: string): Promise<void> {
-    const target = this.#places.get(id) === 1 ? 0 : 1;
+    const target = this.#nextPlace(id);
     const url = `${this.#nodes[target].started.url}/v1/sandboxes/${id}/handoff`;
     // Keys belong to the cluster, so the first node's key works on the second.
     const { apiKey } = this.#nodes[0].started;
     const headers = { authorization: `Bearer ${apiKey}` };
     await sendJson(url, { method: "POST", agent: this.#agent, headers }, {});
     this.#places.set(id, target);
+  }
+
+  #nextPlace(id: string): 0 | 1 {
+    return this.#places.get(id) === 1 ? 0 : 1;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,8 +1,10 @@
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
+import type { Sandbox } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { startPodman } from "../../packages/providers/src/docker/testing/podman.ts";
@@ -38,10 +40,7 @@ describe("a sandbox whose node hangs for longer than its lease", () => {
         const sandbox = await cluster.here.sandboxes.create();
         await sandbox.exec(write("saved"));
         await sandbox.checkpoint();
-        const marker = `7${String(process.pid).padStart(9, "0")}`;
-        await sandbox.start(`while true; do sleep ${marker}; done`);
-        const inside = () => findProcesses(["cmdline"], (text) => text.includes(marker));
-        await expect.poll(inside).not.toEqual([]);
+        const inside = await startMarked(sandbox);
         cluster.first.freeze();
         const moved = await cluster.there.sandboxes.connect(sandbox.id);
         expect((await moved.exec(SHOW)).stdout).toBe("saved\nsaved\n");
@@ -57,6 +56,28 @@ describe("a sandbox whose node hangs for longer than its lease", () => {
   onDocker("on Docker", docker);
   onDocker("on Podman", podman);
   onDocker("on an engine with TLS", withTls);
+
+  it(
+    "runs on another node only after its container has ended, even if its engine died before",
+    async () => {
+      const engine = await startDockerd({ liveRestore: true });
+      await using home = await DockerHome.start({ startEngine: async () => engine });
+      await using cluster = await startCluster([home, other]);
+      const sandbox = await cluster.here.sandboxes.create();
+      await sandbox.exec(write("saved"));
+      await sandbox.checkpoint();
+      const inside = await startMarked(sandbox);
+      cluster.first.freeze();
+      await engine.kill();
+      expect(await inside()).not.toEqual([]);
+      const moved = await cluster.there.sandboxes.connect(sandbox.id);
+      expect((await moved.exec(SHOW)).stdout).toBe("saved\nsaved\n");
+      expect(await inside()).toEqual([]);
+      await cluster.first.kill();
+      await moved.destroy();
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe("provider local", () => {
@@ -67,6 +88,15 @@ describe("provider local", () => {
     expect(await findProcesses(["cwd", "environ"], (text) => text.includes(homes.path))).toEqual([]);
   });
 });
+
+/** Starts a process that this host can recognize, and returns a function that finds it. */
+async function startMarked(sandbox: Sandbox): Promise<() => Promise<readonly number[]>> {
+  const marker = `7${String(randomInt(1e9)).padStart(9, "0")}`;
+  await sandbox.start(`while true; do sleep ${marker}; done`);
+  const find = () => findProcesses(["cmdline"], (text) => text.includes(marker));
+  await expect.poll(find).not.toEqual([]);
+  return find;
+}
 
 /** Directories of nodes with provider local. */
 class LocalHomes implements Disposable {

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+const ROOT: &str = "/sys/fs/cgroup";
 const PREFIX: &str = "sandpiper-";
 /// The length of the random name of a machine that was prepared before it had a sandbox.
 const PREPARED_DIGITS: usize = 16;
@@ -23,6 +24,30 @@ pub fn kill(cgroup: &Path) -> bool {
         pids.for_each(|pid: i32| unsafe { _ = libc::kill(pid, libc::SIGKILL) });
     }
     false
+}
+
+/// Kills all processes of a container once; true when there were none. Engines name its cgroups after its id.
+pub fn kill_container(id: &str) -> bool {
+    let mut cgroups = Vec::new();
+    find_named(Path::new(ROOT), id, &mut cgroups);
+    kill_all(&cgroups)
+}
+
+/// Collects the cgroups whose names contain the id, with all cgroups below them.
+fn find_named(directory: &Path, id: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        // Links of controllers lead to hierarchies that are listed anyway.
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let path = entry.path();
+        // Podman's monitor has a cgroup of its own and must report the container's end.
+        let is_named = path.to_str().is_some_and(|path| path.contains(id) && !path.contains("conmon"));
+        find_named(&path, id, found);
+        if is_named {
+            found.push(path);
+        }
+    }
 }
 
 /// Kills in each of them; true when there was nothing left.

@@ -9,6 +9,9 @@ pub const ENDED: &str = ".ended";
 /// A node writes no larger lease.
 const MAX_LEASE_BYTES: u64 = 64 * 1024;
 
+/// The id of a container is random.
+const CONTAINER_DIGITS: usize = 64;
+
 /// A sandbox's right to run, written by the node as JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -29,6 +32,8 @@ pub enum Target {
     /// The running containers of the sandbox, by their labels.
     #[serde(rename_all = "camelCase")]
     Containers { engine: Engine, home: String, machine: Option<Machine> },
+    /// All processes in the cgroups of a container on this host, by its id: works without its engine.
+    Container(String),
     /// A program with its arguments, which kills and then exits with 0.
     Command(Vec<String>),
 }
@@ -76,6 +81,7 @@ impl Target {
                 let cgroups = machine.iter().flat_map(|machine| &machine.cgroups);
                 is_word(home) && is_word(id) && cgroups.into_iter().all(|path| cgroup::is_machine(path))
             }
+            Self::Container(container) => container.len() == CONTAINER_DIGITS && is_word(container),
             Self::Command(words) => words.iter().any(|word| word == id),
         }
     }
@@ -98,6 +104,8 @@ mod tests {
     fn a_target_belongs_only_to_the_sandbox_that_it_names() {
         assert!(target(r#"{"command":["node","kill.ts","abc"]}"#).belongs_to("abc"));
         assert!(!target(r#"{"command":["node","kill.ts","abcd"]}"#).belongs_to("abc"));
+        assert!(target(&format!(r#"{{"container":"{}"}}"#, "0a".repeat(32))).belongs_to("abc"));
+        assert!(!target(r#"{"container":"docker"}"#).belongs_to("abc"));
     }
 
     #[test]

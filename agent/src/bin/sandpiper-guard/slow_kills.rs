@@ -1,5 +1,5 @@
-use crate::engine;
 use crate::lease::Target;
+use crate::{cgroup, engine};
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
@@ -97,6 +97,7 @@ fn start(id: &str, target: &Target) -> Option<Receiver<bool>> {
 fn attempt(id: &str, target: &Target) -> bool {
     match target {
         Target::Containers { engine, home, .. } => until_none(|| engine::kill(engine, id, home)),
+        Target::Container(id) => until_none(|| Ok(cgroup::kill_container(id))),
         Target::Command(words) => run(words),
         Target::Cgroup(_) => true,
     }

@@ -37,6 +37,8 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   /** The default covers an owner that saves the sandbox, and one that crashes and loses its lease. */
   readonly patienceMs?: number | undefined;
+  /** Called when the registration is in the lock. */
+  readonly onRegistered?: (() => void) | undefined;
 }
 
 /** Which node runs which sandbox, decided by compare-and-swap on one object for each sandbox. */
@@ -117,7 +119,7 @@ export class Leases implements Disposable {
    */
   async wait(
     id: SandboxId,
-    { takeover, signal, patienceMs = this.timing.patienceMs }: WaitOptions,
+    { takeover, signal, patienceMs = this.timing.patienceMs, onRegistered }: WaitOptions,
   ): Promise<Acquisition> {
     const { node, clock, onError } = this.#options;
     const nonce = crypto.randomUUID();
@@ -134,6 +136,7 @@ export class Leases implements Disposable {
       timing: this.timing,
       exclusively: (work) => this.#mutex.run(id, work),
       nudge: (url) => this.#nudge(url, id),
+      onRegistered,
       onError,
     });
     const waits = this.#waits.get(id) ?? new Set();

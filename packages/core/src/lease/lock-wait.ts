@@ -25,6 +25,7 @@ export interface LockWaitOptions {
   /** Serializes access to the lock within this program. */
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   readonly nudge: (url: string) => void;
+  readonly onRegistered?: (() => void) | undefined;
   readonly onError: (error: unknown) => void;
 }
 
@@ -105,7 +106,7 @@ export class LockWait {
 
   /** False if the lock has changed meanwhile. */
   async #register(stored: Versioned<Lock>): Promise<boolean> {
-    const { lock, node, nonce, takeover, clock, timing, nudge } = this.#options;
+    const { lock, node, nonce, takeover, clock, timing, nudge, onRegistered } = this.#options;
     const isRegistered = stored.value.waiter?.nonce === nonce;
     const startedAtMs = clock.monotonicMs();
     if (!isRegistered || this.#renewAtMs === undefined || startedAtMs >= this.#renewAtMs) {
@@ -115,7 +116,10 @@ export class LockWait {
       const next = { ...stored.value, waiter, revision: stored.value.revision + 1 };
       if ((await lock.swap(stored, next)) === undefined) return false;
     }
-    if (!this.#hasNudged && stored.value.url !== null) nudge(stored.value.url);
+    if (!this.#hasNudged) {
+      if (stored.value.url !== null) nudge(stored.value.url);
+      onRegistered?.();
+    }
     this.#hasNudged = true;
     return true;
   }

@@ -32,7 +32,12 @@ export interface PreparedSandbox {
   /** May be called once. On failure it removes the instance. */
   restore(
     directory: string,
-    options: { readonly createdAt: Date; readonly signal?: AbortSignal | undefined },
+    options: {
+      readonly createdAt: Date;
+      readonly signal?: AbortSignal | undefined;
+      /** Called when the instance runs again and only its agent has to answer. */
+      readonly onRestored?: (() => void) | undefined;
+    },
   ): Promise<Sandbox>;
   /** Removes it unused. */
   destroy(): Promise<void>;
@@ -81,13 +86,20 @@ export class SandboxManager implements AsyncDisposable {
   async prepare(options: SandboxConfigOptions, { id, signal }: PrepareOptions): Promise<PreparedSandbox> {
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
     const provider = this.#provider;
-    const prepared = await Sandbox.prepare(provider, config, { id, signal });
+    const instance = await Sandbox.prepare(provider, config, { id, signal });
     return {
-      restore: (directory, { createdAt, signal: caller }) =>
-        this.#inSlot(caller, (signal) =>
+      restore: (directory, { createdAt, signal: caller, onRestored }) => {
+        const restore = async (path: string, abort: AbortSignal) => {
+          const restored = await instance.restore(path, abort);
+          onRestored?.();
+          return restored;
+        };
+        const prepared = { id, restore, destroy: () => instance.destroy() };
+        return this.#inSlot(caller, (signal) =>
           Sandbox.restore(provider, config, { ...this.#dependencies, prepared, directory, createdAt, signal }),
-        ),
-      destroy: () => prepared.destroy(),
+        );
+      },
+      destroy: () => instance.destroy(),
     };
   }
 

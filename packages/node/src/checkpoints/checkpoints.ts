@@ -1,4 +1,4 @@
-import { type Clock, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { type Clock, SandboxError } from "@sandpiper/core";
 import type {
   CheckpointResource,
   CreateCheckpointBody,
@@ -18,7 +18,7 @@ import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import { cannotResume, checkpointInUse, noCheckpoint, noCheckpoints } from "./checkpoint-errors.ts";
 import { findCheckpoint } from "./find-checkpoint.ts";
 import { requireRestorable } from "./requirements.ts";
-import type { SaveOptions, SaveRestore } from "./save-restore.ts";
+import type { RestoreOptions, SaveOptions, SaveRestore } from "./save-restore.ts";
 
 export interface CheckpointsOptions {
   readonly registry: SandboxRegistry;
@@ -124,7 +124,7 @@ export class Checkpoints {
    * Restores the newest readable checkpoint; the caller holds the sandbox's mutex. If the sandbox ran after that checkpoint, as
    * before a crash, this is a rollback.
    */
-  async restoreNewest(record: SandboxRecord, instance?: Promise<PreparedSandbox>): Promise<SandboxRecord> {
+  async restoreNewest(record: SandboxRecord, options: RestoreOptions = {}): Promise<SandboxRecord> {
     const { saveRestore, registry, ownership, onDamaged } = this.#options;
     const saved = (await ownership.state(record.id)).content;
     const candidates = saved?.checkpoints.toReversed() ?? [];
@@ -135,7 +135,7 @@ export class Checkpoints {
       const isBehind = saved?.record.state === "ready" || index > 0;
       try {
         const target = isBehind ? this.#markRolledBack(record, checkpoint) : record;
-        const ready = await saveRestore.restore(target, checkpoint, index === 0 ? instance : undefined);
+        const ready = await saveRestore.restore(target, checkpoint, index === 0 ? options : {});
         if (isBehind) await this.#announceRollback(ready);
         return ready;
       } catch (thrown) {

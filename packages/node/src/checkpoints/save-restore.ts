@@ -20,6 +20,17 @@ export interface SaveRestoreOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
+/** The steps of a save: the runtime has saved the sandbox, the store has its chunks, and its state. */
+export type SaveStep = "checkpointed" | "saved" | "committed";
+/** The steps of a restore: the chunks are here, the runtime has restored the sandbox, and its agent answers. */
+export type RestoreStep = "loaded" | "restored" | "connected";
+
+export interface RestoreOptions {
+  /** The caller's prepared instance. */
+  readonly instance?: Promise<PreparedSandbox> | undefined;
+  readonly onStep?: ((step: RestoreStep) => void) | undefined;
+}
+
 export interface SaveOptions {
   readonly name?: string | undefined;
   readonly ttlMs?: number | null | undefined;
@@ -28,6 +39,7 @@ export interface SaveOptions {
   readonly keepLast?: number | undefined;
   /** The state of the sandbox afterwards; without it the sandbox keeps running. */
   readonly stopAs?: "paused" | "stopped" | undefined;
+  readonly onStep?: ((step: SaveStep) => void) | undefined;
 }
 
 /** Saves running sandboxes as checkpoints and restores them. The caller holds the sandbox's mutex. */
@@ -60,6 +72,7 @@ export class SaveRestore {
         unchanged !== undefined
           ? { pausedMs: 0 }
           : await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
+      options.onStep?.("checkpointed");
       const checkpointId = crypto.randomUUID();
       const size =
         unchanged === undefined
@@ -68,6 +81,7 @@ export class SaveRestore {
               sizeBytes: unchanged.sizeBytes,
               uploadedBytes: await checkpointStore.copy(id, unchanged.id, checkpointId),
             };
+      options.onStep?.("saved");
       const checkpoint: CheckpointResource = {
         id: checkpointId,
         sandboxId: id,
@@ -85,6 +99,7 @@ export class SaveRestore {
       const kept = all.filter((each) => !dropped.includes(each));
       const after = { ...record, state: options.stopAs ?? record.state };
       await state.commit({ record: after, requirements, checkpoints: kept });
+      options.onStep?.("committed");
       if (options.stopAs !== undefined) registry.change(id, { state: options.stopAs });
       this.#newest.set(live, { changes, checkpoint: checkpointId });
       live.notifySave("done");
@@ -121,14 +136,14 @@ export class SaveRestore {
     await providers.destroy(provider, id);
   }
 
-  /** Restores a checkpoint into a running sandbox, with the caller's prepared instance if there is one. */
+  /** Restores a checkpoint into a running sandbox. */
   async restore(
     record: SandboxRecord,
     checkpoint: CheckpointResource,
-    instance?: Promise<PreparedSandbox>,
+    options: RestoreOptions = {},
   ): Promise<SandboxRecord> {
     const { checkpointStore, providers } = this.#options;
-    const prepared = instance ?? providers.prepare(instanceKey(record), { id: record.id });
+    const prepared = options.instance ?? providers.prepare(instanceKey(record), { id: record.id });
     // Awaited below; until then a rejection must not crash the node.
     prepared.catch(() => {});
     await using scratch = new AsyncDisposableStack();
@@ -141,14 +156,15 @@ export class SaveRestore {
       await (await prepared.catch(() => undefined))?.destroy();
       throw thrown;
     }
-    return await this.restoreFrom(record, path, prepared);
+    options.onStep?.("loaded");
+    return await this.restoreFrom(record, path, { ...options, instance: prepared });
   }
 
   /** Restores the files of a checkpoint. The record must exist, and no instance may run for it. */
   async restoreFrom(
     record: SandboxRecord,
     directory: string,
-    instance?: Promise<PreparedSandbox>,
+    { instance, onStep }: RestoreOptions = {},
   ): Promise<SandboxRecord> {
     const { providers, registry, ownership, onError } = this.#options;
     const { id, createdAt } = record;
@@ -158,7 +174,7 @@ export class SaveRestore {
       throw thrown;
     });
     const before = state.content;
-    const restoring = prepared.restore(directory, { createdAt });
+    const restoring = prepared.restore(directory, { createdAt, onRestored: () => onStep?.("restored") });
     // As soon as the sandbox runs, the store must not show it as stopped.
     const [restored, committed] = await Promise.allSettled([
       restoring,
@@ -172,6 +188,7 @@ export class SaveRestore {
       await providers.destroy(record.provider, id);
       throw committed.reason;
     }
+    onStep?.("connected");
     try {
       const ready = registry.change(id, { state: "ready" });
       await registry.attachWithProcesses(restored.value, ready);

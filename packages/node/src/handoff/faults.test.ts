@@ -46,6 +46,38 @@ describe("a sandbox whose node has crashed", () => {
   });
 });
 
+describe("a handoff", () => {
+  it("reports the time of each of its steps on both nodes", async () => {
+    const { shared, a, b, id } = await twoNodes();
+    const brought = b.locator.bring(owner, id, { takeover: false });
+    brought.catch(() => {});
+    await expect.poll(async () => (await b.leases.read(id))?.waiter).not.toBeNull();
+    await shared.clock.advance(LEASE_MS / 3);
+    await expect.poll(async () => (await b.leases.read(id))?.owner).toBeNull();
+    await shared.clock.advance(1000);
+    await brought;
+    await expect.poll(() => a.reports).toHaveLength(1);
+    const steps = [a, b].map(({ reports: [report] }) => [report?.side, Object.keys(report?.stepsMs ?? {})]);
+    expect(steps).toEqual([
+      ["sender", ["begun", "checkpointed", "saved", "committed", "released", "ended"]],
+      [
+        "receiver",
+        ["located", "prepared", "registered", "acquired", "claimed", "loaded", "restored", "connected", "running"],
+      ],
+    ]);
+    expect(b.reports[0]?.stepsMs.acquired).toBeGreaterThanOrEqual(LEASE_MS / 3);
+  });
+
+  it("leaves the sandbox with its owner if this node cannot prepare an instance", async () => {
+    const { a, b, id } = await twoNodes();
+    b.provider.faults.bootFailure = broken;
+    await expect(b.locator.bring(owner, id, { takeover: false })).rejects.toMatchObject({ reason: "boot_failed" });
+    expect(a.registry.running(id)).toBeDefined();
+    expect((await b.leases.read(id))?.waiter).toBeNull();
+    expect(await b.instances()).toEqual([]);
+  });
+});
+
 describe("a failed restore", () => {
   it("does not crash the node if the prepared instance fails during the download", async () => {
     const { shared, node, id } = await oneNode();

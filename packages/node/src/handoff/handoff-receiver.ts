@@ -8,11 +8,12 @@ import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Capacity } from "../sandboxes/capacity.ts";
-import { instanceKey } from "../sandboxes/instance-key.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
+import { type HandoffReport, HandoffSteps } from "./handoff-steps.ts";
 import { Prefetch } from "./prefetch.ts";
+import { Preparation } from "./preparation.ts";
 
 /** Whether a caller wants to use a sandbox, or to destroy it without restoring it first. */
 export type Purpose = "use" | "end";
@@ -30,51 +31,62 @@ export interface HandoffReceiverOptions {
   readonly checkpointStore: CheckpointStore;
   readonly saveRestore: SaveRestore;
   readonly clock: Clock;
+  readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
 }
 
 interface FetchOptions {
   /** The owner's URL; null if other nodes cannot reach it. */
   readonly url: string | null;
   readonly purpose: Purpose;
+  readonly steps: HandoffSteps;
   readonly takeover: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 interface ReceiveOptions {
   readonly purpose: Purpose;
-  readonly instance?: PreparedSandbox | undefined;
+  readonly instance?: Promise<PreparedSandbox> | undefined;
+  readonly steps?: HandoffSteps | undefined;
 }
 
 /** Brings sandboxes to this node, from another node or from the store. The caller holds the sandbox's mutex. */
 export class HandoffReceiver {
   readonly #options: HandoffReceiverOptions;
+  readonly #prepareTimes = new Map<string, number>();
 
   constructor(options: HandoffReceiverOptions) {
     this.#options = options;
   }
 
-  /** Takes a sandbox from its owner. To use it, prepares an instance first, while the sandbox still runs there. */
-  async fetch(saved: SavedSandbox, { url, purpose, takeover, signal }: FetchOptions): Promise<void> {
-    const { leases, providers, nudge } = this.#options;
+  /** Starts to measure a handoff. */
+  measure(): HandoffSteps {
+    return new HandoffSteps(this.#options.clock);
+  }
+
+  /** Takes a sandbox from its owner. */
+  async fetch(saved: SavedSandbox, { url, purpose, takeover, signal, steps }: FetchOptions): Promise<void> {
+    const { leases, nudge, onHandoff } = this.#options;
     const { id } = saved.record;
+    steps.mark("located");
     if (purpose === "end") {
       const { lease } = await leases.wait(id, { takeover, signal });
       return await this.#receive(id, lease, { purpose });
     }
     await this.#requireRestorable(saved);
-    const instance = await providers.prepare(instanceKey(saved.record), { id, signal });
     // Without the nudge, the owner waits a little longer.
     const onFetched = () => void (url !== null && nudge(url, id).catch(() => {}));
     await using prefetch = new Prefetch(saved, { ...this.#options, onFetched });
-    let lease: Lease;
-    try {
-      ({ lease } = await leases.wait(id, { takeover, signal }));
-    } catch (thrown) {
-      await instance.destroy();
-      throw thrown;
-    }
+    const onPrepared = () => steps.mark("prepared");
+    const times = { prepareTimes: this.#prepareTimes, onPrepared };
+    await using preparation = new Preparation(saved, { ...this.#options, ...times, signal });
+    await preparation.headStart();
+    const onRegistered = () => steps.mark("registered");
+    const { lease } = await preparation.while((both) => leases.wait(id, { takeover, signal: both, onRegistered }));
+    steps.mark("acquired");
     await prefetch.stop();
-    await this.#receive(id, lease, { purpose, instance });
+    await this.#receive(id, lease, { purpose, instance: preparation.take(), steps });
+    steps.mark("running");
+    onHandoff?.({ id, side: "receiver", stepsMs: steps.stepsMs });
   }
 
   /** Takes a sandbox that no live node owns: its owner released it or died. */
@@ -96,12 +108,13 @@ export class HandoffReceiver {
     ownership.unwatch(record.id);
   }
 
-  async #receive(id: SandboxId, lease: Lease, { purpose, instance }: ReceiveOptions): Promise<void> {
+  async #receive(id: SandboxId, lease: Lease, options: ReceiveOptions): Promise<void> {
     const { registry, nodeId } = this.#options;
+    const { instance } = options;
     let restored: SandboxRecord | undefined;
     try {
-      restored = await this.#settle(id, lease, { purpose, instance });
-      if (restored === undefined) await instance?.destroy();
+      restored = await this.#settle(id, lease, options);
+      if (restored === undefined) await destroyPrepared(instance);
     } catch (thrown) {
       await this.#letGo(id, lease, instance);
       throw thrown;
@@ -112,8 +125,9 @@ export class HandoffReceiver {
   /** Resolves to undefined if this node owns the sandbox but does not run it. */
   async #settle(id: SandboxId, lease: Lease, options: ReceiveOptions): Promise<SandboxRecord | undefined> {
     const { ownership, registry, checkpoints, capacity } = this.#options;
-    const { purpose, instance } = options;
+    const { purpose, instance, steps } = options;
     const saved = await ownership.take(id, { lease });
+    steps?.mark("claimed");
     if (saved === undefined) {
       await ownership.remove(id);
       throw noSuchSandbox(id);
@@ -123,15 +137,15 @@ export class HandoffReceiver {
     registry.add(record);
     capacity.hold(record);
     if (record.state === "paused" || record.stoppedAt !== null || purpose === "end") return undefined;
-    return await checkpoints.restoreNewest(record, instance && Promise.resolve(instance));
+    return await checkpoints.restoreNewest(record, { instance, onStep: steps?.mark });
   }
 
   /** Releases the sandbox for other nodes and destroys its instance here. */
-  async #letGo(id: SandboxId, lease: Lease, instance: PreparedSandbox | undefined): Promise<void> {
+  async #letGo(id: SandboxId, lease: Lease, instance: ReceiveOptions["instance"]): Promise<void> {
     const { ownership, registry, saveRestore } = this.#options;
     const record = registry.record(id);
     if (record !== undefined) await saveRestore.retire(record);
-    await instance?.destroy();
+    await destroyPrepared(instance);
     await (ownership.has(id) ? ownership.release(id) : lease.release());
     ownership.unwatch(id);
     registry.drop(id);
@@ -141,6 +155,10 @@ export class HandoffReceiver {
   async #requireRestorable({ record, requirements }: SavedSandbox): Promise<void> {
     requireRestorable(`sandbox ${record.id}`, requirements, await this.#options.saveRestore.requirements(record));
   }
+}
+
+async function destroyPrepared(instance: ReceiveOptions["instance"]): Promise<void> {
+  await (await instance?.catch(() => undefined))?.destroy();
 }
 
 function underWay(id: SandboxId): SandboxError {

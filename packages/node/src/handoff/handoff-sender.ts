@@ -7,6 +7,7 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
+import { type HandoffReport, HandoffSteps } from "./handoff-steps.ts";
 
 /** Above this size, uploading a sandbox takes longer than saving it twice. */
 const LARGE_BYTES = 64 * 1024 * 1024;
@@ -21,6 +22,12 @@ export interface HandoffSenderOptions {
   readonly stops: Pick<Stops, "whileStarted">;
   readonly clock: Clock;
   readonly onError: (error: SandboxError, id: SandboxId) => void;
+  readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
+}
+
+interface SendOptions {
+  readonly isWaitedFor: boolean;
+  readonly onStep: HandoffSteps["mark"];
 }
 
 /** Hands off this node's sandboxes to other nodes. */
@@ -82,30 +89,35 @@ export class HandoffSender {
 
   /** Saves the sandbox, releases its lease, and only then destroys its instance. */
   async #send(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
-    const { registry, stops, saveRestore, ownership, onError } = this.#options;
+    const { registry, stops, saveRestore, ownership, clock, onError, onHandoff } = this.#options;
+    const { mark, stepsMs } = new HandoffSteps(clock);
     await registry.serialize(id, async () => {
       const record = registry.record(id);
       if (record === undefined) return;
-      const save = () => this.#save(record, { isWaitedFor });
+      mark("begun");
+      const save = () => this.#save(record, { isWaitedFor, onStep: mark });
       // The files of a container that its owner stopped are only here; the next owner keeps it stopped.
       await (record.stoppedAt === null ? save() : stops.whileStarted(record, save));
       // If the store is unreachable, the lease expires by itself.
       await ownership.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+      mark("released");
       try {
         registry.drop(id);
         registry.emit("sandbox.moved", record);
       } finally {
         await saveRestore.retire(record);
       }
+      mark("ended");
+      onHandoff?.({ id, side: "sender", stepsMs });
     });
   }
 
-  async #save({ id, checkpointPolicy }: SandboxRecord, { isWaitedFor }: { readonly isWaitedFor: boolean }) {
+  async #save({ id, checkpointPolicy }: SandboxRecord, { isWaitedFor, onStep }: SendOptions): Promise<void> {
     const { registry, saveRestore } = this.#options;
     if (registry.running(id) === undefined) return;
     const keepLast = checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
     if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);
-    await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
+    await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast, onStep });
   }
 
   /** Saves a large sandbox while it runs, so that the final save, which stops it, uploads only later changes. */

@@ -13,6 +13,7 @@ import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { HandoffReceiver, Purpose } from "./handoff-receiver.ts";
+import type { HandoffSteps } from "./handoff-steps.ts";
 
 /** Another live node that owns a sandbox, and that serves requests from this node. */
 export interface NodeLocation {
@@ -80,6 +81,15 @@ const UNKNOWN: Location = { kind: "unknown" };
 const HERE: Location = { kind: "here", live: undefined };
 /** A sandbox in one of these states has no operation in progress while its mutex is free. */
 const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused", "restoring"];
+
+/** A sandbox that another node owns. */
+interface OwnedSandbox {
+  readonly saved: SavedSandbox;
+  /** Null if other nodes cannot reach the owner. */
+  readonly url: string | null;
+  /** The handoff's steps so far; by default they begin now. */
+  readonly steps?: HandoffSteps | undefined;
+}
 
 /** The only component that knows where a sandbox is. REST, sockets, sessions and MCP use it. */
 export class Locator {
@@ -161,14 +171,15 @@ export class Locator {
 
   /** Runs the sandbox on this node, regardless of its location and even if it was paused or stopped. */
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
-    const { registry, ownership, stops } = this.#options;
+    const { registry, ownership, stops, cluster } = this.#options;
     if (registry.running(id as SandboxId) !== undefined) return await stops.start(principal, id);
     const claim = { ...options, purpose: "use", readOnly: false } as const;
+    const steps = cluster?.receiver.measure();
     const location = await this.claim(principal, id, claim);
     if (location.kind === "node") {
       const saved = await ownership.peek(id as SandboxId);
       if (saved === undefined) throw noSuchSandbox(id);
-      await this.#fetch(principal, { saved, url: location.url }, claim);
+      await this.#fetch(principal, { saved, url: location.url, steps }, claim);
     }
     return await stops.start(principal, id);
   }
@@ -176,7 +187,7 @@ export class Locator {
   /** Takes the sandbox from the node that owns it. */
   async #fetch(
     principal: Principal,
-    { saved, url }: { readonly saved: SavedSandbox; readonly url: string | null },
+    { saved, url, steps }: OwnedSandbox,
     { readOnly, purpose, takeover, signal, onWaiting }: ClaimOptions & { readonly takeover: boolean },
   ): Promise<void> {
     const { registry, phase, cluster } = this.#options;
@@ -186,7 +197,9 @@ export class Locator {
     onWaiting?.();
     await registry.serialize(id, async () => {
       // Another request may have brought it here meanwhile.
-      if (!this.isHere(id)) await cluster?.receiver.fetch(saved, { url, purpose, takeover, signal });
+      if (cluster === undefined || this.isHere(id)) return;
+      const { receiver } = cluster;
+      await receiver.fetch(saved, { url, purpose, takeover, signal, steps: steps ?? receiver.measure() });
     });
   }
 

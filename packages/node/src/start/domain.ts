@@ -14,6 +14,7 @@ import { Stops } from "../containers/stops.ts";
 import { createProvider, type ProviderOptions, stripTypes } from "../embedded/create-provider.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
+import type { HandoffReport } from "../handoff/handoff-steps.ts";
 import { Locator } from "../handoff/locator.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
@@ -39,6 +40,8 @@ export interface DomainOptions {
   readonly onDeadline?: ((id: SandboxId, deadlineMs: number | undefined) => void) | undefined;
   /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, about: object) => void;
+  /** Receives the steps of each handoff, on both nodes. */
+  readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
@@ -49,7 +52,7 @@ export type Domain = ReturnType<typeof createDomain>;
 /** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
 export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
   const { cluster, store, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } = storage;
-  const { clock, phase = new NodePhase(), observeExec, observeCheckpoint, observeCreate } = options;
+  const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes } = config;
   const defaults = { provider: defaultProvider, containerImage: config.docker.image, ...config.defaults };
@@ -107,7 +110,8 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const containers = new NodeContainers({ registry, providers, defaultProvider });
 
   const handoffs =
-    leaseOwnership && new HandoffSender({ registry, ownership: leaseOwnership, saveRestore, stops, clock, onError });
+    leaseOwnership &&
+    new HandoffSender({ ...shared, ownership: leaseOwnership, saveRestore, stops, onHandoff, onError });
   const locator = new Locator({
     ...shared,
     checkpoints,
@@ -125,6 +129,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
           ownership: leaseOwnership,
           checkpoints,
           saveRestore,
+          onHandoff,
         }),
       },
   });

@@ -76,6 +76,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     providers: options.providers,
     killList: guardProcess?.killList,
     onDeadline: (id, deadlineMs) => guard?.setDeadline(id, deadlineMs),
+    onHandoff: ({ id, ...report }) => logger.info({ sandboxId: id, ...report }, "handed off a sandbox"),
     onError,
     observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
     observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),

@@ -4,6 +4,7 @@ import type { InstanceEntry } from "../host/instance-entry.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
 import { addressesOf } from "./container/ports.ts";
 import { serviceOf } from "./container/service.ts";
+import { containerTargets } from "./engine/kill-containers-target.ts";
 import type { DockerHost } from "./host.ts";
 import { DockerInstance, holdInstance, isInstanceHeld, releaseInstance } from "./instance.ts";
 
@@ -31,6 +32,7 @@ async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerI
     });
   }
   const container = host.engine.docker.getContainer(found.Id);
+  await host.store.guard(spec.id, containerTargets(host.engine, found.Id));
   // The earlier program died during a checkpoint.
   if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
   const addresses = addressesOf(found, host.engine.endpoint.url);

@@ -4,6 +4,7 @@ import { undoAfter } from "../host/undo-after.ts";
 import { containerConfig } from "./container/container-config.ts";
 import { addressesOf, startError } from "./container/ports.ts";
 import { serviceOf } from "./container/service.ts";
+import { containerTargets } from "./engine/kill-containers-target.ts";
 import type { DockerHost } from "./host.ts";
 import type { EngineImage } from "./image/image.ts";
 import { DockerInstance } from "./instance.ts";
@@ -52,6 +53,7 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
     docker.createContainer(config),
   );
   signal.throwIfAborted();
+  await host.store.guard(spec.id, containerTargets(engine, container.id));
   await agentVolume.fill(container, image.id);
   await onCreated?.(container);
   signal.throwIfAborted();

@@ -61,9 +61,9 @@ export class InstanceStore {
   }
 
   /** Lists the instance for the lease guard; call again before something else of it runs. */
-  async guard(id: SandboxId): Promise<void> {
+  async guard(id: SandboxId, more: readonly KillTarget[] = []): Promise<void> {
     const { killList, targetsOf } = this.#guarded ?? {};
-    if (killList !== undefined && targetsOf !== undefined) killList.set(id, await targetsOf(id));
+    if (killList !== undefined && targetsOf !== undefined) killList.set(id, [...(await targetsOf(id)), ...more]);
   }
 
   async read(id: SandboxId): Promise<InstanceEntry | undefined> {

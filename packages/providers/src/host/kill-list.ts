@@ -9,6 +9,8 @@ export type KillTarget =
   /** The directory of a cgroup. */
   | { readonly cgroup: string }
   | { readonly containers: ContainersTarget }
+  /** The id of a container of this host, whose cgroups are named after it. */
+  | { readonly container: string }
   /** A program with its arguments, which kills and then exits with 0. */
   | { readonly command: readonly string[] };
 

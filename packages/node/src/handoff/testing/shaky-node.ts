@@ -7,6 +7,7 @@ import type { Cluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { ScratchHome } from "../../testing/scratch-home.ts";
 import { testDomain } from "../../testing/test-domain.ts";
+import type { HandoffReport } from "../handoff-steps.ts";
 
 export const LEASE_MS = 15_000;
 
@@ -41,6 +42,7 @@ export function startShakyNode<P extends Provider>(shared: ShakyStore, name: str
 /** A node of a cluster without HTTP, on a clock that stands still until the test advances it. It stops when the test ends. */
 export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
   const errors: SandboxError[] = [];
+  const reports: HandoffReport[] = [];
   const deadlines = new Map<string, number | undefined>();
   const node = { id: name, url: `http://${name}` };
   const onError = () => {};
@@ -55,6 +57,7 @@ export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: S
     providers: [provider],
     cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as Cluster,
     onDeadline: (id, deadlineMs) => deadlines.set(id, deadlineMs),
+    onHandoff: (report) => reports.push(report),
     onError: (error) => errors.push(error),
   });
   nudged.set(node.url, (id) => parts.handoffs?.prefetched(id));
@@ -68,6 +71,7 @@ export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: S
     leases,
     provider,
     errors,
+    reports,
     /** The lease guard's deadline of each sandbox. */
     deadlines,
     /** The ids of all instances, including prepared ones. */

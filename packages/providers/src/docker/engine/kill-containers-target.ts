@@ -39,3 +39,8 @@ export function killContainersTarget({ endpoint, info }: Engine, options: KillCo
   const address = protocol === "unix:" ? decodeURIComponent(pathname) : network;
   return { containers: { engine: { address, apiVersion: info.apiVersion }, home } };
 }
+
+/** How the lease guard kills a container of this host if its engine does not answer. */
+export function containerTargets({ endpoint }: Engine, container: string): KillTarget[] {
+  return endpoint.url.protocol === "unix:" ? [{ container }] : [];
+}
