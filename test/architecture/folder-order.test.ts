@@ -4,7 +4,7 @@ import { describeFolderOrder, type FolderOrder, importsAgainst, ROOT } from "./f
 const tables: readonly FolderOrder[] = [
   {
     directory: "packages/protocol/src",
-    order: ["errors", "streams", "time", "agent", "api", "exec", "socket"],
+    order: ["errors", "address", "streams", "time", "agent", "api", "exec", "socket"],
   },
   {
     directory: "packages/core/src",

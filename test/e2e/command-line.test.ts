@@ -17,8 +17,8 @@ describe("a wrong command line", () => {
     [["run", "--memry", "1", "--", "true"], "run: unknown option --memry", "did you mean --memory?"],
     [
       ["run", "--memory", "lots", "--", "true"],
-      'invalid value "lots" for --memory: expected a whole number above 0',
-      "for example --memory 512",
+      'invalid value "lots" for --memory: expected a size of whole MiB',
+      "for example --memory 512 (MiB), --memory 512M or --memory 2G",
     ],
     [
       ["run", "--env", "NOT_SET_HERE", "--", "true"],

@@ -46,6 +46,16 @@ describe("a sandbox of the node", () => {
     });
   });
 
+  it("is described by an API reference that a browser opens without a key", async () => {
+    const page = await fetch(`${node.url}/docs`, { headers: { accept: "text/html" } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    const html = await page.text();
+    expect(html).toContain("/v1/sandboxes/{id}/exec");
+    const links = [...html.matchAll(/(?:href|src)="([^"#][^"]*)"/g)].map(([, link = ""]) => link);
+    expect(links).toEqual(["/openapi.json"]);
+    expect(await (await fetch(new URL(links[0] as string, node.url))).json()).toMatchObject({ openapi: "3.1.0" });
+  });
+
   it("is refused with the option or the provider that the node does not support, and the setting that enables it", async () => {
     expect(await run(["create", "--publish", "80"])).toMatchObject({
       stderr: expect.stringContaining("sandpiper: cannot use --publish: provider gvisor does not run containers\n"),

@@ -3,6 +3,7 @@ import { nearest } from "./command/nearest.ts";
 import { reportError } from "./command/report-error.ts";
 import { usageError } from "./command/usage-error.ts";
 import type { Verb } from "./command/verb.ts";
+import { COMPLETE_NAMES } from "./completion/complete-names.ts";
 import { print } from "./output/print.ts";
 import { verbTable } from "./verb-table.ts";
 
@@ -20,6 +21,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   let verb: Verb | undefined;
   try {
     const [first = "--help", ...rest] = argv;
+    if (first === COMPLETE_NAMES) return await printNames(rest);
     verb = await findVerb(synonyms[first] ?? first);
     if (verb.actions === undefined) return await runVerb(verb, rest);
     const [action = "--help", ...arguments_] = rest;
@@ -27,6 +29,22 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   } catch (error) {
     return reportError(error, { endsLikeItsCommand: verb?.endsLikeItsCommand === true });
   }
+}
+
+/** Prints names for a completion script. Failures print nothing: the user is typing a command line. */
+async function printNames([name = "", ...rest]: readonly string[]): Promise<number> {
+  try {
+    const verb = await findVerb(name);
+    const [action = "", ...words] = rest;
+    const syntax = verb.actions === undefined ? verb : findAction(verb, verb.actions, action);
+    const { completeNames } = await import("./completion/complete-names.ts");
+    const { findNode } = await import("./target/find-node.ts");
+    const names = await completeNames(syntax, verb.actions === undefined ? rest : words, findNode);
+    await print(names.map((each) => `${each}\n`).join(""));
+  } catch {
+    return 1;
+  }
+  return 0;
 }
 
 async function runVerb(verb: Verb, argv: readonly string[]): Promise<number> {

@@ -1,14 +1,18 @@
 import { SandboxError } from "@sandpiper/protocol";
+import { DEFAULT_PORT, findNodeAddress, ownEnvironment } from "@sandpiper/protocol/address";
 import type { WebSocketConstructor } from "./socket/web-socket.ts";
 import { systemTiming, type Timing } from "./timing.ts";
 
-export const DEFAULT_URL = "http://127.0.0.1:4747";
+export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
 const DEFAULT_RECONNECT_TIMEOUT_MS = 60_000;
 
 export interface ClientOptions {
-  /** The node's URL; the default is SANDPIPER_URL, then http://127.0.0.1:4747. */
+  /** The node's URL; the default is SANDPIPER_URL, then http://127.0.0.1 with the port SANDPIPER_PORT or 4747. */
   readonly url?: string | undefined;
-  /** An API key, or the token of a sandbox; the default is SANDPIPER_API_KEY. */
+  /**
+   * An API key, or the token of a sandbox. The default is SANDPIPER_API_KEY, then, if `url` is omitted, the file api-key in
+   * SANDPIPER_HOME or ~/.sandpiper.
+   */
   readonly apiKey?: string | undefined;
   /** Replaces the global fetch. */
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -34,8 +38,7 @@ export interface ClientSpec {
 
 export function parseClientOptions(options: ClientOptions): ClientSpec {
   return Object.freeze({
-    baseUrl: parseUrl(options.url ?? environment("SANDPIPER_URL") ?? DEFAULT_URL),
-    apiKey: options.apiKey ?? environment("SANDPIPER_API_KEY"),
+    ...addressOf(options),
     // Browsers refuse a fetch that is called as a method of another object.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     webSocket: options.webSocket,
@@ -55,8 +58,11 @@ function parseUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Undefined in browsers, which have no environment. */
-function environment(name: string): string | undefined {
-  const holder = globalThis as { process?: { env?: Record<string, string | undefined> } };
-  return holder.process?.env?.[name] || undefined;
+/** The key of this machine's node is for the node that the environment names, not for one that the program names. */
+function addressOf({ url, apiKey }: ClientOptions): Pick<ClientSpec, "baseUrl" | "apiKey"> {
+  if (url !== undefined) {
+    return { baseUrl: parseUrl(url), apiKey: apiKey ?? (ownEnvironment()["SANDPIPER_API_KEY"] || undefined) };
+  }
+  const found = findNodeAddress();
+  return { baseUrl: parseUrl(found.url), apiKey: apiKey ?? found.apiKey };
 }

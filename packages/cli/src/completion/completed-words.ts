@@ -1,8 +1,6 @@
 import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
-
-/** A shell command that prints the ids of the cluster's nodes. */
-export const NODE_IDS = `sandpiper nodes --json 2>/dev/null | grep -o '"id": *"[^"]*"' | cut -d'"' -f4`;
+import { hasNames } from "./next-operand.ts";
 
 /** A verb's options, and those of its actions, each name once. */
 export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {
@@ -13,4 +11,9 @@ export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {
 /** The choices of a verb's operand, or the names of its actions. */
 export function wordsToComplete({ name, choices = [], actions = [] }: Verb): readonly string[] {
   return [...choices, ...actions.map((action) => action.name.slice(name.length + 1))];
+}
+
+/** Whether an operand of a verb, or of one of its actions, names something on the node. */
+export function completesNames(verb: Verb): boolean {
+  return [verb, ...(verb.actions ?? [])].some(hasNames);
 }

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
+import { findNodeAddress } from "@sandpiper/protocol/address";
 import type { Client } from "@sandpiper/sdk";
 import { findNode } from "../target/find-node.ts";
-import { nodeAddress } from "../target/node-address.ts";
 import type { OwnNode, OwnNodeOptions } from "./own-node.ts";
 
 export interface McpClient extends AsyncDisposable {
@@ -22,7 +22,7 @@ export async function openClient({ isEmbedded, onError, ...config }: OpenClientO
   if (client !== undefined) {
     return { client, outlives: true, [Symbol.asyncDispose]: async () => client.close() };
   }
-  const state = dirname((await nodeAddress()).keyFile);
+  const state = dirname(findNodeAddress().keyFile as string);
   return embeddedClient({ ...config, directory: join(state, "mcp"), imagesDir: join(state, "images") }, onError);
 }
 

@@ -1,14 +1,14 @@
 import type { Check } from "@sandpiper/node";
+import { findNodeAddress, type NodeAddress } from "@sandpiper/protocol/address";
 import { SandboxError } from "@sandpiper/protocol/error";
 import { isListening, noKeyError } from "./find-node.ts";
-import { type NodeAddress, nodeAddress } from "./node-address.ts";
 
 const name = "server";
 
 /** Whether the node runs that this program would use. A missing one is only a warning where the user named it. */
 export async function checkNode(): Promise<Check> {
   try {
-    return await checkAddress(await nodeAddress());
+    return await checkAddress(findNodeAddress());
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
     return { name, status: "warning", detail: message, ...(hint === undefined ? {} : { hint }) };

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findNode, requireNode } from "./find-node.ts";
-import { nodeAddress } from "./node-address.ts";
 
 const server = createServer((_, response) => response.end("{}"));
 let home: string;
@@ -23,31 +22,6 @@ afterAll(async () => {
 
 /** Nothing listens on port 1. */
 const nowhere = "http://127.0.0.1:1";
-
-describe("the address of the node", () => {
-  it("is SANDPIPER_URL with SANDPIPER_API_KEY when they are set", async () => {
-    const env = { SANDPIPER_URL: "https://node.example/", SANDPIPER_API_KEY: "spk_x", SANDPIPER_HOME: home };
-    expect(await nodeAddress(env)).toMatchObject({ url: "https://node.example", apiKey: "spk_x", isExplicit: true });
-  });
-
-  it("is otherwise this machine, with the key in SANDPIPER_HOME", async () => {
-    expect(await nodeAddress({ SANDPIPER_HOME: home })).toEqual({
-      url: "http://127.0.0.1:4747",
-      apiKey: "spk_from_file",
-      isExplicit: false,
-      keyFile: join(home, "api-key"),
-    });
-    expect((await nodeAddress({ SANDPIPER_HOME: home, SANDPIPER_PORT: "5000" })).url).toBe("http://127.0.0.1:5000");
-  });
-
-  it.each([
-    [{ SANDPIPER_PORT: "http" }, 'SANDPIPER_PORT is "http"'],
-    [{ SANDPIPER_PORT: "70000" }, 'SANDPIPER_PORT is "70000"'],
-    [{ SANDPIPER_URL: "127.0.0.1:4747" }, 'SANDPIPER_URL is "127.0.0.1:4747"'],
-  ])("is refused when a variable is invalid: %j", async (env, message) => {
-    await expect(nodeAddress(env)).rejects.toThrow(message);
-  });
-});
 
 describe("a verb that works without a node", () => {
   it("uses a node that runs", async () => {

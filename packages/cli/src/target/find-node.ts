@@ -1,16 +1,16 @@
 import { connect } from "node:net";
+import { findNodeAddress, type NodeAddress } from "@sandpiper/protocol/address";
 import { SandboxError } from "@sandpiper/protocol/error";
 import type { Client } from "@sandpiper/sdk";
 import { NO_NODE } from "../command/exit-code.ts";
 import { KEY_HINT } from "../command/report-error.ts";
-import { type NodeAddress, nodeAddress } from "./node-address.ts";
 
 /** A machine of the same network answers within this time. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
 /** The node that a command line is for; fails when it does not run. */
 export async function requireNode(env: NodeJS.ProcessEnv = process.env): Promise<Client> {
-  const address = await nodeAddress(env);
+  const address = findNodeAddress(env);
   if (!(await isListening(address.url))) throw noNodeError(address);
   if (address.apiKey === undefined) throw noKeyError(address);
   return connectTo(address);
@@ -21,7 +21,7 @@ export async function requireNode(env: NodeJS.ProcessEnv = process.env): Promise
  * node do not pay for looking; a node that SANDPIPER_URL names must run.
  */
 export async function findNode(env: NodeJS.ProcessEnv = process.env): Promise<Client | undefined> {
-  const address = await nodeAddress(env);
+  const address = findNodeAddress(env);
   if (address.isExplicit) return requireNode(env);
   if (address.apiKey === undefined || !(await isListening(address.url))) return undefined;
   return connectTo(address);
