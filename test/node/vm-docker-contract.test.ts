@@ -97,10 +97,10 @@ describe("a sandbox in a project's machine", () => {
     const { id } = sandbox;
     expect(await rejection(Sandbox.create(provider, config, { id }))).toMatchObject({ code: "already_exists" });
     expect(await rejection(provider.adopt(id))).toMatchObject({ reason: "instance_owned" });
-    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [id] }]);
+    expect(await provider.machines.list()).toMatchObject([{ state: "ready", sandboxes: [id] }]);
     expect(await provider.containers.get(id)).toMatchObject({ state: "running" });
     await sandbox.destroy();
-    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [] }]);
+    expect(await provider.machines.list()).toMatchObject([{ state: "ready", sandboxes: [] }]);
   });
 
   it("appears in one event stream with the sandboxes of all machines", async () => {

@@ -25,6 +25,7 @@ export const verbTable: VerbTable = {
   stats: async () => (await import("./verbs/stats.ts")).statsVerb,
   keys: async () => (await import("./verbs/keys.ts")).keysVerb,
   caches: async () => (await import("./verbs/caches.ts")).cachesVerb,
+  machines: async () => (await import("./verbs/machines.ts")).machinesVerb,
   pool: async () => (await import("./verbs/pool.ts")).poolVerb,
   nodes: async () => (await import("./verbs/nodes.ts")).nodesVerb,
   node: async () => (await import("./verbs/node.ts")).nodeVerb,

@@ -7,6 +7,7 @@ import { CookieJar } from "./http/cookie-jar.ts";
 import { HttpTransport } from "./http/http-transport.ts";
 import { Images } from "./images.ts";
 import { Keys } from "./keys.ts";
+import { Machines } from "./machines.ts";
 import { Nodes } from "./nodes.ts";
 import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
@@ -26,6 +27,7 @@ export class Client implements AsyncDisposable {
   readonly sandboxes: Sandboxes;
   readonly images: Images;
   readonly caches: Caches;
+  readonly machines: Machines;
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
@@ -43,6 +45,7 @@ export class Client implements AsyncDisposable {
     this.#connection = connection;
     this.images = new Images(http);
     this.caches = new Caches(http);
+    this.machines = new Machines(http);
     const handle = (info: SandboxResource) => new SandboxHandle(info, { http, connection });
     this.sandboxes = new Sandboxes(http, { handle, images: this.images });
     this.nodes = new Nodes(http);

@@ -22,6 +22,8 @@ export {
   type ForkBody,
   type Health,
   type KeyResource,
+  type MachineDetails,
+  type MachineResource,
   type NodeResource,
   type OutputChunk,
   type OutputSource,
@@ -48,6 +50,7 @@ export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
 export type { Images, PullOptions } from "./images.ts";
 export type { Keys } from "./keys.ts";
+export type { Machines, StopMachineOptions } from "./machines.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";

@@ -48,7 +48,7 @@ export const containerOptions: readonly Option[] = [
     name: "project",
     value: "NAME",
     default: "default",
-    summary: "project that owns the caches; required for vm-docker, where it also owns the machine",
+    summary: "project that owns the caches and, with vm-docker, the machine",
   },
   { name: "read-only", summary: "make the root filesystem of the container read-only" },
 ];

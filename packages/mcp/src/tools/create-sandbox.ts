@@ -24,6 +24,11 @@ export const createSandbox = defineTool({
       .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
       .optional()
       .describe("The provider that runs it; the server's default if omitted."),
+    project: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/)
+      .optional()
+      .describe("The project of a container. With vm-docker, sandboxes of one project share a virtual machine."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
     keep: z.boolean().optional().describe("If true, it outlives the session until it is destroyed."),
     idle_timeout_seconds: z
@@ -34,7 +39,10 @@ export const createSandbox = defineTool({
       .describe("Destroys the sandbox after this time without use."),
   }),
   output: z.object(sandboxFields),
-  async run({ name, memory_mib, vcpu_count, disk_mib, image, provider, env, keep, idle_timeout_seconds }, { session }) {
+  async run(
+    { name, memory_mib, vcpu_count, disk_mib, image, provider, project, env, keep, idle_timeout_seconds },
+    { session },
+  ) {
     const sandbox = await session.create(
       {
         ...(name !== undefined && { name }),
@@ -43,6 +51,7 @@ export const createSandbox = defineTool({
         ...(disk_mib !== undefined && { diskMib: disk_mib }),
         ...(image !== undefined && { image }),
         ...(provider !== undefined && { provider }),
+        ...(project !== undefined && { container: { project } }),
         ...(env !== undefined && { env }),
         ...(idle_timeout_seconds !== undefined && { idleTimeoutMs: idle_timeout_seconds * 1000 }),
       },

@@ -137,9 +137,14 @@ export const nodeConfigSchema = z.strictObject({
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
       vcpuCount: count.default(2).meta({ description: "CPUs of a project's machine." }),
       diskMib: count.default(20_480).meta({ description: "Disk of a project's machine, in MiB." }),
-      idleMs: durationMs.default(30 * 60_000).meta({
-        description: "How long a machine without sandboxes keeps running, in milliseconds.",
-      }),
+      idleMs: z
+        .int()
+        .min(0)
+        .default(30 * 60_000)
+        .meta({
+          description:
+            "How long a machine without sandboxes keeps running, in milliseconds; 0 stops it with its last sandbox.",
+        }),
     })
     .prefault({}),
   defaults: z

@@ -69,6 +69,7 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     checkpoint: "kept",
     project: "none",
     cache: "none",
+    machine: "none",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -176,11 +177,12 @@ describe.each(ofSandbox)(title, (operation) => {
   );
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache)\}/.test(path)))(
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|machine)\}/.test(path)))(
   title,
   (operation) => {
     it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
-      const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name, cache: name });
+      const names = { process: name, key: name, webhook: name, checkpoint: name, cache: name, machine: name };
+      const path = pathOf(operation, names);
       await expectRefused(operation, 404, { key: adminKey(), path });
     });
   },

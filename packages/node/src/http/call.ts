@@ -36,6 +36,7 @@ export interface PathParams {
   readonly webhook: string;
   readonly project: string;
   readonly cache: string;
+  readonly machine: string;
 }
 
 export type { Bindings };

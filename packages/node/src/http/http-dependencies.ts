@@ -7,6 +7,7 @@ import type { Forks } from "../checkpoints/forks.ts";
 import type { SharedKeyService } from "../cluster/shared-key-service.ts";
 import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeContainers } from "../containers/node-containers.ts";
+import type { NodeMachines } from "../containers/node-machines.ts";
 import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { Locator } from "../handoff/locator.ts";
@@ -52,6 +53,7 @@ export interface HttpDependencies {
   readonly checkpoints: Checkpoints;
   readonly forks: Forks;
   readonly containers: NodeContainers;
+  readonly machines: NodeMachines;
   readonly rebuilds: Pick<Rebuilds, "rebuild">;
   readonly nodes: NodeDirectory;
   /** Undefined on a standalone node, which forwards nothing. */

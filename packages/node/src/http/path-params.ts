@@ -12,14 +12,14 @@ import type { PathParams } from "./call.ts";
 
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
-  const { id, process, checkpoint, key = "", webhook = "", project = "", cache = "" } = given;
+  const { id, process, checkpoint, key = "", webhook = "", project = "", cache = "", machine = "" } = given;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
     throw noSuchCheckpoint(checkpoint);
   const isCache = projectNameSchema.safeParse(project).success && cacheNameSchema.safeParse(cache).success;
   if (cache !== "" && !isCache) throw noSuchCache(project, cache);
-  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook, project, cache };
+  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook, project, cache, machine };
 }
 
 function noSuchProcess(process: string): SandboxError {

@@ -9,6 +9,7 @@ import { PreparedInstances } from "../checkpoints/prepared-instances.ts";
 import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
+import { NodeMachines } from "../containers/node-machines.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
 import { createProvider } from "../embedded/create-provider.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
@@ -94,6 +95,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const rebuilds = new Rebuilds(shared);
   const containers = new NodeContainers({ registry, providers, defaultProvider });
+  const machines = new NodeMachines({ registry, providers });
 
   const handoffs =
     leaseOwnership && new HandoffSender({ registry, ownership: leaseOwnership, saveRestore, clock, onError });
@@ -134,6 +136,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     prepared,
     rebuilds,
     containers,
+    machines,
     handoffs,
     locator,
     keys,

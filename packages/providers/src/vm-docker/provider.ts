@@ -18,6 +18,7 @@ import { shared } from "../host/shared.ts";
 import { VmDockerContainers } from "./containers.ts";
 import { explainMissingImage } from "./driver/load-images.ts";
 import { VmDockerInstance } from "./instance.ts";
+import { VmDockerMachines } from "./machines.ts";
 import { ProjectEngine } from "./project-engine.ts";
 import { ProjectEngines } from "./project-engines.ts";
 import { requireProject } from "./requirements.ts";
@@ -50,15 +51,16 @@ export class VmDockerProvider implements Provider {
   });
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;
-  /** The machines, for the operator to list and remove. */
-  readonly vms: ProjectVms;
+  readonly machines: VmDockerMachines;
+  readonly #vms: ProjectVms;
   readonly #engines: ProjectEngines;
   readonly #enter = shared(() => this.#reconcile());
 
   constructor({ vms, probe, createEngineProvider, clock = systemClock }: VmDockerProviderOptions) {
-    this.vms = vms;
+    this.#vms = vms;
     this.probe = probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
+    this.machines = new VmDockerMachines(vms, () => this.#enter());
     this.containers = new VmDockerContainers(this.#engines, (id) => this.#find(id));
   }
 
@@ -130,7 +132,7 @@ export class VmDockerProvider implements Provider {
     options.signal.throwIfAborted();
     await this.#enter();
     const { id } = spec;
-    const engine = this.#engines.of(await this.vms.getOrCreateVm(projectId, id, options));
+    const engine = this.#engines.of(await this.#vms.getOrCreateVm(projectId, id, options));
     // The engine refuses a second container of the same id; the first keeps its hold.
     const isNew = this.#engines.engineOf(id) === undefined;
     this.#engines.assign(id, engine);
@@ -147,7 +149,7 @@ export class VmDockerProvider implements Provider {
   async #leave(id: SandboxId, engine: ProjectEngine): Promise<void> {
     if (this.#engines.engineOf(id) !== engine) return;
     this.#engines.unassign(id, engine);
-    await this.vms.releaseVm(engine.vm.projectId, id);
+    await this.#vms.releaseVm(engine.vm.projectId, id);
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
@@ -158,7 +160,7 @@ export class VmDockerProvider implements Provider {
   }
 
   #reconcile(): Promise<void> {
-    return this.vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
+    return this.#vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
   }
 
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {

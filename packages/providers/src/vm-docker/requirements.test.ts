@@ -7,10 +7,10 @@ function projectOf(container: ContainerOptions | undefined): string {
   return requireProject({ id: createSandboxId(), container } as InstanceSpec);
 }
 
-it("requires a project, which selects the machine of the sandbox", () => {
+it("uses project default for sandboxes that name none", () => {
   expect(projectOf({ project: "shop" })).toBe("shop");
-  expect(() => projectOf(undefined)).toThrow("has no project");
-  expect(() => projectOf({})).toThrow(expect.objectContaining({ reason: "project_required" }));
+  expect(projectOf(undefined)).toBe("default");
+  expect(projectOf({})).toBe("default");
 });
 
 it("rejects host directories and published ports before a machine is started", () => {

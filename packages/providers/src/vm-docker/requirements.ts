@@ -1,14 +1,11 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 
+/** The project of sandboxes that name none. A node names one for each sandbox, to keep tenants apart. */
+const DEFAULT_PROJECT = "default";
+
 /** Returns the sandbox's project; rejects what machines do not support before one is started. */
 export function requireProject({ id, container = {} }: InstanceSpec): string {
-  const { project, ports = [], binds = [], workspace } = container;
-  if (project === undefined) {
-    throw new SandboxError("project_required", {
-      message: `sandbox ${id} has no project: provider vm-docker runs one machine for each project`,
-      hint: "set container.project; sandboxes of one project share a machine",
-    });
-  }
+  const { project = DEFAULT_PROJECT, ports = [], binds = [], workspace } = container;
   if (binds.length > 0 || (workspace !== undefined && "path" in workspace)) {
     throw new SandboxError("no_host_paths", {
       message: `sandbox ${id} cannot mount host directories: its machine has no access to the files of this host`,

@@ -52,6 +52,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return new TextEncoder().encode(`event: done\ndata: ${JSON.stringify({ image })}\n\n`);
   },
   listCaches: () => ({ items: [] }),
+  listMachines: () => ({ items: [] }),
   listProcesses: (state, { path }) => ({
     items: [...state.sandbox(path.id).processes.values()].map(({ resource }) => resource),
   }),

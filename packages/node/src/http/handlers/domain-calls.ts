@@ -33,6 +33,10 @@ export const domainCalls = {
   clearCache: ({ principal, params: { project, cache: name }, deps }) =>
     deps.containers.clearCache(principal, { project, name }),
 
+  listMachines: ({ principal, deps }) => itemsOf(deps.machines.list(principal)),
+  getMachine: ({ principal, params, deps }) => deps.machines.get(principal, params.machine),
+  stopMachine: ({ principal, params, body, deps }) => deps.machines.stop(principal, params.machine, body),
+
   createKey: ({ body, deps }) => deps.keys.create(body),
   listKeys: ({ deps }) => itemsOf(deps.keys.list()),
   revokeKey: ({ params, deps }) => deps.keys.revoke(params.key),
