@@ -17,7 +17,7 @@ import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
-import { VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";
+import { machineImages, VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";
 
 const PROJECT = "shop";
 /** For one test in a machine: without KVM, QEMU emulates the machine and a container takes long to start. */
@@ -70,6 +70,8 @@ function createProvider(orphans?: readonly OrphanVm[]): VmDockerProvider {
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib: 512, vcpuCount: 1, diskMib: 1024 } }),
     probe: () => driver.probe(),
+    images: machineImages(fixture.stateDirectory),
+    defaultImage: fixture.image,
     createEngineProvider: ({ directory, engineUrl }, clock) =>
       new DockerProvider({ stateDirectory: directory, engineUrl, image: fixture.image, clock }),
   });

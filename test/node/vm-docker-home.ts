@@ -13,6 +13,9 @@ import { DockerProvider } from "../../packages/providers/src/docker/provider.ts"
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
 import { MachineDriver } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
+import { HostImages } from "../../packages/providers/src/vm-docker/image/host-images.ts";
+import { MachineImages } from "../../packages/providers/src/vm-docker/image/machine-images.ts";
+import { SavedArchives } from "../../packages/providers/src/vm-docker/image/saved-archives.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 
@@ -24,6 +27,12 @@ const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
 interface LeftSandbox {
   readonly sandbox: SandboxId;
   readonly process: string;
+}
+
+/** Images that machines get from this host. */
+export function machineImages(home: string, archives: readonly string[] = []): MachineImages {
+  const host = new HostImages({ directory: join(home, "images"), maxBytes: 2 ** 30 });
+  return new MachineImages({ host, archives: new SavedArchives(archives) });
 }
 
 export interface VmDockerParts {
@@ -72,6 +81,8 @@ export class VmDockerHome implements AsyncDisposable {
     const provider = new VmDockerProvider({
       vms,
       probe: () => driver.probe(),
+      images: machineImages(this.home, [this.archive]),
+      defaultImage: this.image,
       createEngineProvider: (vm, time) =>
         new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
     });

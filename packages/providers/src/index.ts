@@ -1,3 +1,4 @@
+export { DEFAULT_IMAGE } from "./docker/host.ts";
 export { DockerProvider } from "./docker/provider.ts";
 export { FirecrackerProvider } from "./firecracker/provider.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
@@ -14,6 +15,9 @@ export { QemuProvider } from "./qemu/provider.ts";
 export { MachineDriver } from "./vm-docker/driver/machine-driver.ts";
 export { VzDriver } from "./vm-docker/driver/vz-driver.ts";
 export { WslDriver } from "./vm-docker/driver/wsl-driver.ts";
+export { HostImages } from "./vm-docker/image/host-images.ts";
+export { MachineImages } from "./vm-docker/image/machine-images.ts";
+export { SavedArchives } from "./vm-docker/image/saved-archives.ts";
 export { VmDockerProvider } from "./vm-docker/provider.ts";
 export { ProjectVms } from "./vm-docker/vm/project-vms.ts";
 export type { VmDriver } from "./vm-docker/vm/vm-driver.ts";

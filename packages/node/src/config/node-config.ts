@@ -130,6 +130,9 @@ export const nodeConfigSchema = z.strictObject({
         description: "Files written by `docker save`; every project's machine loads their images.",
         allowed: "absolute paths",
       }),
+      imageCacheMib: z.int().min(0).default(20_480).meta({
+        description: "How much of the images that it pulled the node keeps for the machines of other projects, in MiB.",
+      }),
       machineImage: optionalPath.meta({
         description: "Image of the machines on macOS (a disk) and Windows (an archive).",
         shownDefault: "on Linux, the image that set-up builds",

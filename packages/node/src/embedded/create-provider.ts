@@ -3,15 +3,19 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
 import {
+  DEFAULT_IMAGE,
   DockerProvider,
   FirecrackerProvider,
   Guard,
   GvisorProvider,
+  HostImages,
   instanceCgroup,
   LocalProvider,
   MachineDriver,
+  MachineImages,
   ProjectVms,
   QemuProvider,
+  SavedArchives,
   stateDirectory,
   VmDockerProvider,
   type VmDriver,
@@ -53,6 +57,8 @@ interface VmDockerSettings {
   readonly images?: readonly string[] | undefined;
   /** Image of the machines on macOS (a disk) and Windows (an archive); set-up builds the one for Linux. */
   readonly machineImage?: string | undefined;
+  /** How much of pulled images this host keeps. */
+  readonly imageCacheMib?: number | undefined;
   /** Memory of one machine. */
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
@@ -96,13 +102,16 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
 
 function createVmDockerProvider(
   home: string,
-  { image, ...settings }: VmDockerSettings & Pick<DockerSettings, "image">,
+  { image = DEFAULT_IMAGE, ...settings }: VmDockerSettings & Pick<DockerSettings, "image">,
 ): Provider {
-  const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
+  const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, imageCacheMib = 20_480, idleMs } = settings;
   const driver = createVmDriver(home, settings);
+  const host = new HostImages({ directory: join(home, "vm/images"), maxBytes: imageCacheMib * 2 ** 20 });
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
     probe: () => driver.probe(),
+    images: new MachineImages({ host, archives: new SavedArchives(settings.images ?? []) }),
+    defaultImage: image,
     createEngineProvider: (vm, clock) =>
       new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, image, clock }),
   });

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { PathPolicy } from "../host/allowed-path.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { Semaphore } from "../host/semaphore.ts";
@@ -11,9 +12,8 @@ import { findEndpoint } from "./engine/find-endpoint.ts";
 import { homeOf } from "./engine/labels.ts";
 import { EngineEvents } from "./events/engine-events.ts";
 import { AgentVolume } from "./storage/agent-volume.ts";
-import type { PathPolicy } from "./storage/binds.ts";
 
-const DEFAULT_IMAGE = "python:3.13-slim";
+export const DEFAULT_IMAGE = "python:3.13-slim";
 const DEFAULT_NETWORKS = ["bridge"];
 /** gVisor isolates containers from the kernel; used where the engine has it. */
 const PREFERRED_RUNTIME = "runsc";

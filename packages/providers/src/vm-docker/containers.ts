@@ -3,21 +3,28 @@ import {
   type ContainerEvent,
   type ContainerInfo,
   type Containers,
+  type PullOptions,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import type { MachineImages } from "./image/machine-images.ts";
 import type { ProjectEngine } from "./project-engine.ts";
 import type { ProjectEngines } from "./project-engines.ts";
 import { watchEngines } from "./watch.ts";
 
+export interface VmDockerContainersOptions {
+  readonly images: MachineImages;
+  readonly find: (id: SandboxId) => Promise<ProjectEngine | undefined>;
+}
+
 /** Container operations, each forwarded to the machine of the sandbox's project. */
 export class VmDockerContainers implements Containers {
   readonly #engines: ProjectEngines;
-  readonly #find: (id: SandboxId) => Promise<ProjectEngine | undefined>;
+  readonly #options: VmDockerContainersOptions;
 
-  constructor(engines: ProjectEngines, find: (id: SandboxId) => Promise<ProjectEngine | undefined>) {
+  constructor(engines: ProjectEngines, options: VmDockerContainersOptions) {
     this.#engines = engines;
-    this.#find = find;
+    this.#options = options;
   }
 
   get(id: SandboxId): Promise<ContainerInfo> {
@@ -32,16 +39,23 @@ export class VmDockerContainers implements Containers {
     return this.#inEngineOf(id, (containers) => containers.stop(id, options));
   }
 
+  /** Compares with the image that the host pulled last. */
   isOutdated(id: SandboxId): Promise<boolean> {
-    return this.#inEngineOf(id, (containers) => containers.isOutdated(id));
+    return this.#inEngineOf(id, async (containers, { vm, gone }) => {
+      const { image } = await containers.get(id);
+      await this.#options.images.refresh(vm, image, gone);
+      return await containers.isOutdated(id);
+    });
   }
 
   watch(signal: AbortSignal): AsyncIterable<ContainerEvent> {
     return watchEngines(this.#engines, signal);
   }
 
-  /** Does nothing: `create` looks for the image in the project's own machine. */
-  async pull(): Promise<void> {}
+  /** Pulls the image to this host; `create` loads it into the project's machine. */
+  pull(image: string, options: PullOptions): Promise<void> {
+    return this.#options.images.pull(image, options);
+  }
 
   async listCaches(): Promise<readonly CacheVolume[]> {
     const found = this.#engines.all.map((engine) => engine.while(() => containersOf(engine).listCaches()));
@@ -59,9 +73,9 @@ export class VmDockerContainers implements Containers {
     await engine.while(() => containersOf(engine).clearCache(cache));
   }
 
-  async #inEngineOf<T>(id: SandboxId, work: (containers: Containers) => Promise<T>): Promise<T> {
-    const engine = await this.#find(id);
-    if (engine !== undefined) return await engine.while(() => work(containersOf(engine)));
+  async #inEngineOf<T>(id: SandboxId, work: (containers: Containers, engine: ProjectEngine) => Promise<T>): Promise<T> {
+    const engine = await this.#options.find(id);
+    if (engine !== undefined) return await engine.while(() => work(containersOf(engine), engine));
     throw new SandboxError("no_such_container", { message: `sandbox ${id} has no container in any machine` });
   }
 }

@@ -16,7 +16,7 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { shared } from "../host/shared.ts";
 import { VmDockerContainers } from "./containers.ts";
-import { explainMissingImage } from "./driver/load-images.ts";
+import type { MachineImages } from "./image/machine-images.ts";
 import { VmDockerInstance } from "./instance.ts";
 import { VmDockerMachines } from "./machines.ts";
 import { ProjectEngine } from "./project-engine.ts";
@@ -34,6 +34,9 @@ export interface VmDockerProviderOptions {
   readonly probe: () => Promise<ProviderStatus>;
   /** Creates the provider for the engine of one machine. */
   readonly createEngineProvider: (vm: Vm, clock: Clock) => Provider;
+  readonly images: MachineImages;
+  /** For sandboxes that set no image. */
+  readonly defaultImage: string;
   readonly clock?: Clock | undefined;
 }
 
@@ -53,22 +56,37 @@ export class VmDockerProvider implements Provider {
   readonly probe: () => Promise<ProviderStatus>;
   readonly machines: VmDockerMachines;
   readonly #vms: ProjectVms;
+  readonly #images: MachineImages;
+  readonly #defaultImage: string;
   readonly #engines: ProjectEngines;
   readonly #enter = shared(() => this.#reconcile());
 
-  constructor({ vms, probe, createEngineProvider, clock = systemClock }: VmDockerProviderOptions) {
+  constructor({
+    vms,
+    probe,
+    createEngineProvider,
+    images,
+    defaultImage,
+    clock = systemClock,
+  }: VmDockerProviderOptions) {
     this.#vms = vms;
+    this.#images = images;
+    this.#defaultImage = defaultImage;
     this.probe = probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
     this.machines = new VmDockerMachines(vms, () => this.#enter());
-    this.containers = new VmDockerContainers(this.#engines, (id) => this.#find(id));
+    this.containers = new VmDockerContainers(this.#engines, { images, find: (id) => this.#find(id) });
   }
 
   create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
     return this.#inMachine(spec, { signal, onProgress: options.onProgress }, async (engine, onRemoved) => {
-      const container = await engine
-        .while((both) => engine.provider.create(spec, both, options), signal)
-        .catch((thrown: unknown) => Promise.reject(explainMissingImage(thrown)));
+      const container = await engine.while(async (both) => {
+        const { imagePullPolicy: policy = "missing", image: reference = this.#defaultImage } = spec.container ?? {};
+        const { onProgress } = options;
+        const image = await this.#images.provide(engine.vm, reference, { policy, signal: both, onProgress });
+        const inMachine = { ...spec, container: { ...spec.container, image, imagePullPolicy: "never" as const } };
+        return await engine.provider.create(inMachine, both, options);
+      }, signal);
       return new VmDockerInstance({ engine, container, onRemoved });
     });
   }

@@ -1,6 +1,6 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
-import { isWithin, type PathPolicy, requireAllowedPath } from "./binds.ts";
+import { isWithin, type PathPolicy, requireAllowedPath } from "../../host/allowed-path.ts";
 import { type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
 
 /** The read-only mount point of the agent. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import { extract } from "tar-stream";
+import { type CloneCommand, cloneCommand } from "../../host/git-clone.ts";
 import { NO_NETWORK, networkOf } from "../container/network.ts";
 import type { Engine } from "../engine/engine.ts";
 import { WORKSPACE_PATH } from "../storage/volumes.ts";
-import { type CloneCommand, cloneCommand } from "./git-clone.ts";
 import { runInContainer } from "./run-in-container.ts";
 
 const CLONE_TIMEOUT_MS = 600_000;
