@@ -83,6 +83,7 @@ export class VmDockerHome implements AsyncDisposable {
       probe: () => driver.probe(),
       images: machineImages(this.home, [this.archive]),
       defaultImage: this.image,
+      workspaces: { require: async () => {} },
       createEngineProvider: (vm, time) =>
         new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
     });

@@ -21,3 +21,4 @@ export { SavedArchives } from "./vm-docker/image/saved-archives.ts";
 export { VmDockerProvider } from "./vm-docker/provider.ts";
 export { ProjectVms } from "./vm-docker/vm/project-vms.ts";
 export type { VmDriver } from "./vm-docker/vm/vm-driver.ts";
+export { HostWorkspaces } from "./vm-docker/workspace/host-workspaces.ts";

@@ -36,7 +36,7 @@ export const containerOptions: readonly Option[] = [
     name: "workspace",
     value: "DIR|URL[#REF]",
     completes: "path",
-    summary: "mount a directory at /workspace, or clone a git repository into it",
+    summary: "mount a directory at /workspace (vm-docker copies it), or clone a git repository into it",
   },
   {
     name: "cache",
@@ -84,6 +84,14 @@ export function dockerFrom(container: Container | undefined): CreateSandboxOptio
   const paths = binds.map(({ source }) => source);
   if (workspace !== undefined && "path" in workspace) paths.push(workspace.path);
   return { allowedPaths: paths, ...(network === undefined || network === "none" ? {} : { networks: [network] }) };
+}
+
+export function vmDockerFrom(container: Container | undefined): CreateSandboxOptions["vmDocker"] {
+  const workspace = container?.workspace;
+  if (workspace === undefined) return undefined;
+  if ("path" in workspace) return { allowedPaths: [workspace.path] };
+  const host = URL.parse(workspace.git)?.host;
+  return host === undefined ? undefined : { gitHosts: [host] };
 }
 
 function listOf<Item>(arguments_: Arguments, name: string, parse: (text: string) => Item): Item[] | undefined {

@@ -9,6 +9,7 @@ const absolutePath = z
   .meta({ allowed: "an absolute path" });
 const optionalPath = absolutePath.nullable().default(null);
 const origin = z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text);
+const gitHost = z.string().refine((text) => URL.parse(`https://${text}`)?.host === text);
 const providerName = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]);
 const engineName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
 const count = z.int().min(1);
@@ -130,6 +131,16 @@ export const nodeConfigSchema = z.strictObject({
         description: "Files written by `docker save`; every project's machine loads their images.",
         allowed: "absolute paths",
       }),
+      allowedPaths: z.array(absolutePath).default([]).meta({
+        description: "Directories of this host that sandboxes can copy as their workspace, including subdirectories.",
+        allowed: "absolute paths",
+      }),
+      gitHosts: z.array(gitHost).default([]).meta({
+        description:
+          "Hosts of repositories that may have a private address or use http. Public hosts with https are always allowed.",
+        allowed: "host names, with :port unless it is the usual one",
+      }),
+      workspaceMib: count.default(2048).meta({ description: "Maximum size of a workspace, in MiB." }),
       imageCacheMib: z.int().min(0).default(20_480).meta({
         description: "How much of the images that it pulled the node keeps for the machines of other projects, in MiB.",
       }),

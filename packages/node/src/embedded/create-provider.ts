@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
 import {
@@ -9,6 +10,7 @@ import {
   Guard,
   GvisorProvider,
   HostImages,
+  HostWorkspaces,
   instanceCgroup,
   LocalProvider,
   MachineDriver,
@@ -22,6 +24,7 @@ import {
   VzDriver,
   WslDriver,
 } from "@sandpiper/providers";
+import { isPublicAddress } from "../webhooks/public-address.ts";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
@@ -57,6 +60,12 @@ interface VmDockerSettings {
   readonly images?: readonly string[] | undefined;
   /** Image of the machines on macOS (a disk) and Windows (an archive); set-up builds the one for Linux. */
   readonly machineImage?: string | undefined;
+  /** Directories of this host that sandboxes can copy as their workspace; none by default. */
+  readonly allowedPaths?: readonly string[] | undefined;
+  /** Hosts of repositories that may be private and use http; all public hosts are allowed. */
+  readonly gitHosts?: readonly string[] | undefined;
+  /** The largest workspace. */
+  readonly workspaceMib?: number | undefined;
   /** How much of pulled images this host keeps. */
   readonly imageCacheMib?: number | undefined;
   /** Memory of one machine. */
@@ -107,13 +116,29 @@ function createVmDockerProvider(
   const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, imageCacheMib = 20_480, idleMs } = settings;
   const driver = createVmDriver(home, settings);
   const host = new HostImages({ directory: join(home, "vm/images"), maxBytes: imageCacheMib * 2 ** 20 });
+  const { allowedPaths = [], gitHosts = [], workspaceMib = 2048 } = settings;
+  const workspaces = new HostWorkspaces({
+    directory: join(tmpdir(), `sandpiper-workspaces-${process.getuid?.() ?? 0}`),
+    allowedPaths,
+    ownPaths: [home],
+    gitHosts,
+    isPublicAddress,
+    maxBytes: workspaceMib * 2 ** 20,
+  });
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
     probe: () => driver.probe(),
     images: new MachineImages({ host, archives: new SavedArchives(settings.images ?? []) }),
     defaultImage: image,
+    workspaces,
     createEngineProvider: (vm, clock) =>
-      new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, image, clock }),
+      new DockerProvider({
+        stateDirectory: vm.directory,
+        engineUrl: vm.engineUrl,
+        image,
+        clock,
+        readWorkspace: (workspace, options) => workspaces.archive(workspace, options),
+      }),
   });
 }
 

@@ -12,6 +12,7 @@ import { findEndpoint } from "./engine/find-endpoint.ts";
 import { homeOf } from "./engine/labels.ts";
 import { EngineEvents } from "./events/engine-events.ts";
 import { AgentVolume } from "./storage/agent-volume.ts";
+import type { ReadWorkspace } from "./workspace/copy-workspace.ts";
 
 export const DEFAULT_IMAGE = "python:3.13-slim";
 const DEFAULT_NETWORKS = ["bridge"];
@@ -35,6 +36,8 @@ export interface DockerOptions {
   readonly networks?: readonly string[] | undefined;
   /** The OCI runtime; by default gVisor where the engine has it, otherwise the engine's default. */
   readonly runtime?: string | undefined;
+  /** Reads workspaces that are copied. */
+  readonly readWorkspace?: ReadWorkspace | undefined;
 }
 
 /** Everything that creating containers needs. */
@@ -51,6 +54,7 @@ export interface DockerHost extends NetworkPolicy {
   readonly runtime: string | undefined;
   readonly paths: PathPolicy;
   readonly boots: Semaphore;
+  readonly readWorkspace: ReadWorkspace | undefined;
 }
 
 /** Connects to the engine, and throws an error with a hint if a requirement is missing. */
@@ -75,6 +79,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
     boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),
     networks: options.networks ?? DEFAULT_NETWORKS,
+    readWorkspace: options.readWorkspace,
     paths: {
       allowedPaths: options.allowedPaths ?? [],
       ownPaths: [stateDirectory, ...(isRemote ? [] : [decodeURIComponent(endpoint.url.pathname)])],

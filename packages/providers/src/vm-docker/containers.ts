@@ -28,7 +28,13 @@ export class VmDockerContainers implements Containers {
   }
 
   get(id: SandboxId): Promise<ContainerInfo> {
-    return this.#inEngineOf(id, (containers) => containers.get(id));
+    return this.#inEngineOf(id, async (containers, { ports }) => {
+      const info = await containers.get(id);
+      // A stopped container has no addresses.
+      const inside = Object.keys(info.addresses);
+      const addresses = Object.entries(ports.of(id)).filter(([port]) => inside.includes(port));
+      return { ...info, addresses: Object.fromEntries(addresses) };
+    });
   }
 
   start(id: SandboxId): Promise<void> {

@@ -1,6 +1,7 @@
 import {
   type CheckpointRequirements,
   type Clock,
+  type ContainerOptions,
   type CreateInstanceOptions,
   type DestroyOptions,
   type Instance,
@@ -21,9 +22,11 @@ import { VmDockerInstance } from "./instance.ts";
 import { VmDockerMachines } from "./machines.ts";
 import { ProjectEngine } from "./project-engine.ts";
 import { ProjectEngines } from "./project-engines.ts";
+import { requireDial } from "./published-ports.ts";
 import { requireProject } from "./requirements.ts";
 import type { ProjectVms } from "./vm/project-vms.ts";
 import type { Vm } from "./vm/vm-driver.ts";
+import type { HostWorkspaces } from "./workspace/host-workspaces.ts";
 
 /** Node.js names of processors, and their names in images. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
@@ -35,6 +38,7 @@ export interface VmDockerProviderOptions {
   /** Creates the provider for the engine of one machine. */
   readonly createEngineProvider: (vm: Vm, clock: Clock) => Provider;
   readonly images: MachineImages;
+  readonly workspaces: Pick<HostWorkspaces, "require">;
   /** For sandboxes that set no image. */
   readonly defaultImage: string;
   readonly clock?: Clock | undefined;
@@ -58,48 +62,44 @@ export class VmDockerProvider implements Provider {
   readonly #vms: ProjectVms;
   readonly #images: MachineImages;
   readonly #defaultImage: string;
+  readonly #workspaces: VmDockerProviderOptions["workspaces"];
   readonly #engines: ProjectEngines;
   readonly #enter = shared(() => this.#reconcile());
 
-  constructor({
-    vms,
-    probe,
-    createEngineProvider,
-    images,
-    defaultImage,
-    clock = systemClock,
-  }: VmDockerProviderOptions) {
+  constructor(options: VmDockerProviderOptions) {
+    const { vms, images, createEngineProvider, clock = systemClock } = options;
     this.#vms = vms;
     this.#images = images;
-    this.#defaultImage = defaultImage;
-    this.probe = probe;
+    this.#defaultImage = options.defaultImage;
+    this.#workspaces = options.workspaces;
+    this.probe = options.probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
     this.machines = new VmDockerMachines(vms, () => this.#enter());
     this.containers = new VmDockerContainers(this.#engines, { images, find: (id) => this.#find(id) });
   }
 
   create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
-    return this.#inMachine(spec, { signal, onProgress: options.onProgress }, async (engine, onRemoved) => {
+    const { onProgress } = options;
+    return this.#inMachine(spec, { signal, onProgress }, async (engine, onRemoved) => {
       const container = await engine.while(async (both) => {
         const { imagePullPolicy: policy = "missing", image: reference = this.#defaultImage } = spec.container ?? {};
-        const { onProgress } = options;
         const image = await this.#images.provide(engine.vm, reference, { policy, signal: both, onProgress });
-        const inMachine = { ...spec, container: { ...spec.container, image, imagePullPolicy: "never" as const } };
+        const inMachine = specInMachine(spec, { image, imagePullPolicy: "never" });
         return await engine.provider.create(inMachine, both, options);
       }, signal);
-      return new VmDockerInstance({ engine, container, onRemoved });
+      return await this.#publish(engine, container, onRemoved);
     });
   }
 
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     return this.#inMachine(spec, { signal }, async (engine, onRemoved) => {
-      const prepared = await engine.while((both) => engine.provider.prepare(spec, both), signal);
+      const prepared = await engine.while((both) => engine.provider.prepare(specInMachine(spec), both), signal);
       return {
         id: spec.id,
         restore: async (directory, abort) => {
           try {
             const container = await engine.while((both) => prepared.restore(directory, both), abort);
-            return new VmDockerInstance({ engine, container, onRemoved });
+            return await this.#publish(engine, container, onRemoved);
           } catch (thrown) {
             await onRemoved();
             throw thrown;
@@ -130,7 +130,7 @@ export class VmDockerProvider implements Provider {
     const engine = await this.#find(id);
     if (engine === undefined) throw noSuchInstance(id);
     const container = await engine.while(() => engine.provider.adopt(id));
-    return new VmDockerInstance({ engine, container, onRemoved: () => this.#leave(id, engine) });
+    return await this.#publish(engine, container, () => this.#leave(id, engine));
   }
 
   async remove(id: SandboxId, options?: DestroyOptions): Promise<void> {
@@ -148,6 +148,7 @@ export class VmDockerProvider implements Provider {
   ): Promise<T> {
     const projectId = requireProject(spec);
     options.signal.throwIfAborted();
+    await this.#workspaces.require(spec.container?.workspace);
     await this.#enter();
     const { id } = spec;
     const engine = this.#engines.of(await this.#vms.getOrCreateVm(projectId, id, options));
@@ -156,9 +157,21 @@ export class VmDockerProvider implements Provider {
     this.#engines.assign(id, engine);
     const onRemoved = () => this.#leave(id, engine);
     try {
+      requireDial(engine.vm, spec.container?.ports);
       return await work(engine, onRemoved);
     } catch (thrown) {
       if (isNew) await onRemoved();
+      throw thrown;
+    }
+  }
+
+  async #publish(engine: ProjectEngine, container: Instance, onRemoved: () => Promise<void>): Promise<Instance> {
+    const instance = new VmDockerInstance({ engine, container, onRemoved });
+    try {
+      await engine.ports.publish(container.id, container.addresses);
+      return instance;
+    } catch (thrown) {
+      await instance.destroy();
       throw thrown;
     }
   }
@@ -167,6 +180,7 @@ export class VmDockerProvider implements Provider {
   async #leave(id: SandboxId, engine: ProjectEngine): Promise<void> {
     if (this.#engines.engineOf(id) !== engine) return;
     this.#engines.unassign(id, engine);
+    await engine.ports.close(id);
     await this.#vms.releaseVm(engine.vm.projectId, id);
   }
 
@@ -184,8 +198,20 @@ export class VmDockerProvider implements Provider {
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
     const found = (await engine.whileRunning(() => engine.provider.list())) ?? [];
     for (const { id } of found) this.#engines.assign(id, engine);
-    return found;
+    return found.map((record) => ({ ...record, spec: specOutside(record.spec) }));
   }
+}
+
+/** The machine has no files of this host and no network, so the workspace is copied. */
+function specInMachine(spec: InstanceSpec, options: ContainerOptions = {}): InstanceSpec {
+  return { ...spec, container: { ...spec.container, ...options, isWorkspaceCopied: true } };
+}
+
+/** Without what `specInMachine` added, so that a configuration can be made from it. */
+function specOutside({ container, ...spec }: InstanceSpec): InstanceSpec {
+  if (container === undefined) return { ...spec, container };
+  const { isWorkspaceCopied: _, ...options } = container;
+  return { ...spec, container: options };
 }
 
 function noSuchInstance(id: SandboxId): SandboxError {

@@ -5,17 +5,11 @@ const DEFAULT_PROJECT = "default";
 
 /** Returns the sandbox's project; rejects what machines do not support before one is started. */
 export function requireProject({ id, container = {} }: InstanceSpec): string {
-  const { project = DEFAULT_PROJECT, ports = [], binds = [], workspace } = container;
-  if (binds.length > 0 || (workspace !== undefined && "path" in workspace)) {
+  const { project = DEFAULT_PROJECT, binds = [] } = container;
+  if (binds.length > 0) {
     throw new SandboxError("no_host_paths", {
       message: `sandbox ${id} cannot mount host directories: its machine has no access to the files of this host`,
-      hint: "write the files into the sandbox, or use provider docker",
-    });
-  }
-  if (ports.length > 0) {
-    throw new SandboxError("no_published_ports", {
-      message: `cannot publish ports ${ports.join(", ")} of sandbox ${id}: its machine has no network device`,
-      hint: "omit container.ports, and reach the port through the sandbox itself",
+      hint: "set container.workspace, which is copied into the sandbox; write the files into it; or use provider docker",
     });
   }
   return project;

@@ -40,7 +40,7 @@ export const machineReasons = {
   set_up_impossible: { code: "failed_precondition", meaning: "The host lacks something that virtual machines need.", hint: "install the missing parts" },
   unusable_image: { code: "invalid_argument", meaning: "The node has no image of this name that the provider can use.", hint: "use \"host\" or an absolute path, or ask the operator which images the node has", details: { image: "string?", provider: "string?", imagesDir: "string?" } },
   unusable_kernel: { code: "invalid_argument", meaning: "The file is not a usable Linux kernel.", hint: "give the path of an uncompressed Linux kernel (vmlinux), or none to use Debian's" },
-  unusable_path: { code: "failed_precondition", meaning: "QEMU cannot be started with an empty path or one with line breaks.", hint: "use paths without line breaks" },
+  unusable_path: { code: "failed_precondition", meaning: "A path of the host cannot be used: it is empty, has line breaks, or belongs to another user.", hint: "use another path" },
   vfkit_missing: { code: "failed_precondition", meaning: "The host has no vfkit, which runs virtual machines on macOS.", hint: "install it: brew install vfkit" },
   wsl_failed: { code: "failed_precondition", meaning: "wsl.exe failed.", hint: "run `wsl.exe --status`; `wsl.exe --install` installs WSL 2" },
 } as const satisfies Record<string, ErrorReasonEntry>;

@@ -29,16 +29,21 @@ export function workspaceVolumeName(id: SandboxId): string {
 /** All volumes of a sandbox except the agent's. */
 export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVolume[] {
   const labels = sandboxLabels(spec, home);
-  const { workspace, caches = [] } = spec.container ?? {};
+  const { caches = [] } = spec.container ?? {};
   const own = (name: string, target: string) => ({ name, target, labels, isShared: false });
   return [
     own(dataVolumeName(spec.id), DATA_PATH),
-    ...(workspace !== undefined && "git" in workspace ? [own(workspaceVolumeName(spec.id), WORKSPACE_PATH)] : []),
+    ...(isWorkspaceVolume(spec) ? [own(workspaceVolumeName(spec.id), WORKSPACE_PATH)] : []),
     ...caches.map(({ name, path }) => {
       const cache = { project: projectOf(spec), name };
       return { name: cacheVolumeName(cache), target: path, labels: cacheLabels(cache, home), isShared: true };
     }),
   ];
+}
+
+/** Whether the workspace is a volume rather than a directory of the engine's machine. */
+export function isWorkspaceVolume({ container: { workspace, isWorkspaceCopied } = {} }: InstanceSpec): boolean {
+  return workspace !== undefined && ("git" in workspace || isWorkspaceCopied === true);
 }
 
 /** Arguments that make the agent open new volumes, which belong to root, to all users of the container. */

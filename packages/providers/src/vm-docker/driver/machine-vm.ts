@@ -1,9 +1,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type InstanceExit, type Sandbox, SandboxError } from "@sandpiper/core";
+import { type InstanceExit, type Sandbox, SandboxError, type Tunnel } from "@sandpiper/core";
 import type { Vm } from "../vm/vm-driver.ts";
 import { untilEngineAnswers } from "./engine-http.ts";
-import { EngineRelay } from "./engine-relay.ts";
+import { Relay } from "./relay.ts";
 
 const ENGINE_SOCKET = "/run/docker.sock";
 const START_ENGINE = "/usr/local/sbin/start-engine";
@@ -26,9 +26,9 @@ export class MachineVm implements Vm {
   readonly consoleLog: string | undefined;
   readonly exited: Promise<InstanceExit>;
   readonly #machine: Sandbox;
-  readonly #relay: EngineRelay;
+  readonly #relay: Relay;
 
-  private constructor({ machine, projectId, directory, consoleLog }: MachineVmOptions, relay: EngineRelay) {
+  private constructor({ machine, projectId, directory, consoleLog }: MachineVmOptions, relay: Relay) {
     this.id = machine.id;
     this.projectId = projectId;
     this.directory = directory;
@@ -50,14 +50,20 @@ export class MachineVm implements Vm {
   static async adopt(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
     const { machine, directory } = options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const relay = await EngineRelay.listen(join(directory, "engine.sock"), () => machine.dial({ path: ENGINE_SOCKET }));
+    const relay = await Relay.listen({ path: join(directory, "engine.sock") }, () =>
+      machine.dial({ path: ENGINE_SOCKET }),
+    );
     const vm = new MachineVm(options, relay);
     await vm.#untilAnswering(signal);
     return vm;
   }
 
   get engineUrl(): string {
-    return `unix://${this.#relay.path}`;
+    return `unix://${join(this.directory, "engine.sock")}`;
+  }
+
+  dial(port: number): Promise<Tunnel> {
+    return this.#machine.dial({ port });
   }
 
   async destroy(): Promise<void> {

@@ -63,7 +63,7 @@ export class MachineImages {
 }
 
 /** An archive cannot name an image by a digest, so such an image gets a tag that follows from it. */
-export function engineName(reference: string): string {
+function engineName(reference: string): string {
   const { name, tag } = parseImageReference(reference);
   const [algorithm, digits] = tag.split(":");
   return digits === undefined ? reference : `${name}:${algorithm}-${digits.slice(0, TAG_DIGITS)}`;
