@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Tunnel } from "@sandpiper/core";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import type { DockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
+import { ProjectDisks } from "../../packages/providers/src/vm-docker/disk/project-disks.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
@@ -17,7 +18,7 @@ import { machineImages } from "./vm-docker-home.ts";
 type Place = Pick<DockerFixture, "stateDirectory" | "url" | "image">;
 
 /** Runs the engine on this host instead of in a machine: the provider uses it in the same way, without minutes of boot. */
-export class HostVmDriver implements VmDriver {
+class HostVmDriver implements VmDriver {
   readonly name = "qemu";
   readonly #place: Place;
   readonly #orphans: OrphanVm[];
@@ -35,7 +36,7 @@ export class HostVmDriver implements VmDriver {
     const { stateDirectory: directory, url: engineUrl } = this.#place;
     const exited = Promise.withResolvers<{ reason: "destroyed"; message: string }>();
     const destroy = async () => exited.resolve({ reason: "destroyed", message: "it was destroyed" });
-    const common = { id: "host", projectId, directory, engineUrl, consoleLog: undefined };
+    const common = { id: "host", projectId, directory, engineUrl, consoleLog: undefined, keepsVolumes: true };
     return { ...common, exited: exited.promise, dial, destroy };
   }
 
@@ -73,6 +74,7 @@ export function hostVmDockerProvider(place: Place, options: HostProviderOptions 
     images: machineImages(place.stateDirectory),
     defaultImage: place.image,
     workspaces,
+    disks: new ProjectDisks({ directory: join(place.stateDirectory, "projects"), sizeMib: 64 }),
     createEngineProvider: ({ directory, engineUrl }, clock) =>
       new DockerProvider({
         stateDirectory: directory,

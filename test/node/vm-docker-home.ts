@@ -12,7 +12,8 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
-import { MachineDriver } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
+import { ProjectDisks } from "../../packages/providers/src/vm-docker/disk/project-disks.ts";
+import { MachineDriver, projectOf } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
 import { HostImages } from "../../packages/providers/src/vm-docker/image/host-images.ts";
 import { MachineImages } from "../../packages/providers/src/vm-docker/image/machine-images.ts";
 import { SavedArchives } from "../../packages/providers/src/vm-docker/image/saved-archives.ts";
@@ -70,12 +71,17 @@ export class VmDockerHome implements AsyncDisposable {
   /** The provider's parts as a new program creates them. */
   open(clock?: Clock): VmDockerParts {
     const directory = join(this.home, "vm");
-    const machines = new QemuProvider({ stateDirectory: directory });
+    const disks = new ProjectDisks({ directory: join(directory, "projects"), sizeMib: 512 });
+    const machines = new QemuProvider({
+      stateDirectory: directory,
+      volumeDisk: (spec) => disks.plan(projectOf(spec)),
+    });
     const driver = new MachineDriver({
       machines,
       directory: join(directory, "engines"),
       consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
       archives: [this.archive],
+      disks,
     });
     const vms = new ProjectVms({ driver, resources: RESOURCES, clock });
     const provider = new VmDockerProvider({
@@ -84,8 +90,9 @@ export class VmDockerHome implements AsyncDisposable {
       images: machineImages(this.home, [this.archive]),
       defaultImage: this.image,
       workspaces: { require: async () => {} },
+      disks,
       createEngineProvider: (vm, time) =>
-        new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
+        new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time, home: "machine" }),
     });
     const parts = { provider, vms, machines };
     this.#parts.push(parts);

@@ -145,8 +145,17 @@ export const nodeConfigSchema = z.strictObject({
         description: "How much of the images that it pulled the node keeps for the machines of other projects, in MiB.",
       }),
       machineImage: optionalPath.meta({
-        description: "Image of the machines on macOS (a disk) and Windows (an archive).",
-        shownDefault: "on Linux, the image that set-up builds",
+        description:
+          "Root filesystem of the machines: on Linux a directory, an ext4 image or an archive; on macOS a disk; on Windows an archive.",
+        shownDefault: "on Linux, the one that set-up builds",
+      }),
+      kernel: optionalPath.meta({ description: "Kernel of the machines (Linux).", shownDefault: "Debian's" }),
+      initrd: optionalPath.meta({
+        description: "Initramfs of the machines (Linux), with the modules of `kernel`. Sandpiper adds its agent.",
+        shownDefault: "the modules of Debian's kernel",
+      }),
+      volumesMib: count.default(20_480).meta({
+        description: "Disk of a project's volumes and caches, in MiB. It outlives the machine if it has caches.",
       }),
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
       vcpuCount: count.default(2).meta({ description: "CPUs of a project's machine." }),

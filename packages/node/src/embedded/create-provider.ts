@@ -15,7 +15,9 @@ import {
   LocalProvider,
   MachineDriver,
   MachineImages,
+  ProjectDisks,
   ProjectVms,
+  projectOfMachine,
   QemuProvider,
   SavedArchives,
   stateDirectory,
@@ -58,7 +60,7 @@ interface QemuSettings {
 interface VmDockerSettings {
   /** Files written by `docker save`; every machine loads their images. */
   readonly images?: readonly string[] | undefined;
-  /** Image of the machines on macOS (a disk) and Windows (an archive); set-up builds the one for Linux. */
+  /** Root filesystem of the machines; on Linux, set-up builds one. */
   readonly machineImage?: string | undefined;
   /** Directories of this host that sandboxes can copy as their workspace; none by default. */
   readonly allowedPaths?: readonly string[] | undefined;
@@ -72,6 +74,12 @@ interface VmDockerSettings {
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
   readonly diskMib?: number | undefined;
+  /** Disk of a project's volumes and caches, which outlives its machines. */
+  readonly volumesMib?: number | undefined;
+  /** Kernel of the machines; Debian's by default. */
+  readonly kernel?: string | undefined;
+  /** Initramfs whose content replaces the modules of Debian's kernel. */
+  readonly initrd?: string | undefined;
   /** How long a machine without sandboxes keeps running. */
   readonly idleMs?: number | undefined;
 }
@@ -114,7 +122,8 @@ function createVmDockerProvider(
   { image = DEFAULT_IMAGE, ...settings }: VmDockerSettings & Pick<DockerSettings, "image">,
 ): Provider {
   const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, imageCacheMib = 20_480, idleMs } = settings;
-  const driver = createVmDriver(home, settings);
+  const disks = new ProjectDisks({ directory: join(home, "vm/projects"), sizeMib: settings.volumesMib ?? 20_480 });
+  const driver = createVmDriver(home, settings, disks);
   const host = new HostImages({ directory: join(home, "vm/images"), maxBytes: imageCacheMib * 2 ** 20 });
   const { allowedPaths = [], gitHosts = [], workspaceMib = 2048 } = settings;
   const workspaces = new HostWorkspaces({
@@ -131,29 +140,36 @@ function createVmDockerProvider(
     images: new MachineImages({ host, archives: new SavedArchives(settings.images ?? []) }),
     defaultImage: image,
     workspaces,
+    disks,
     createEngineProvider: (vm, clock) =>
       new DockerProvider({
         stateDirectory: vm.directory,
         engineUrl: vm.engineUrl,
         image,
         clock,
+        // The engine of a machine has no other user, and its caches outlive this directory.
+        home: "machine",
         readWorkspace: (workspace, options) => workspaces.archive(workspace, options),
       }),
   });
 }
 
 /** Selects the driver for this operating system. */
-function createVmDriver(home: string, { images: archives = [], machineImage }: VmDockerSettings): VmDriver {
+function createVmDriver(home: string, settings: VmDockerSettings, disks: ProjectDisks): VmDriver {
+  const { images: archives = [], machineImage, kernel, initrd } = settings;
   // Kept apart from provider qemu, which would take these machines for its sandboxes.
   const stateDirectory = join(home, "vm");
   const directory = join(stateDirectory, "engines");
   if (process.platform === "darwin") return new VzDriver({ directory, image: machineImage, archives });
   if (process.platform === "win32") return new WslDriver({ directory, image: machineImage, archives });
   return new MachineDriver({
-    machines: new QemuProvider({ stateDirectory }),
+    machines: new QemuProvider({ stateDirectory, initrd, volumeDisk: (spec) => disks.plan(projectOfMachine(spec)) }),
     directory,
     consoleLog: (id) => join(stateDirectory, "qemu/instances", id, "machine/console.log"),
     archives,
+    disks,
+    image: machineImage,
+    kernel,
   });
 }
 

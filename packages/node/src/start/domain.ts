@@ -149,7 +149,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 function configuredProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
-  const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
+  const { machineImage, kernel, initrd } = config.vmDocker;
+  const vmDocker = {
+    ...config.vmDocker,
+    machineImage: machineImage ?? undefined,
+    kernel: kernel ?? undefined,
+    initrd: initrd ?? undefined,
+  };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
     createProvider(name, { home: join(home, "node"), docker, qemu, vmDocker }),
   );

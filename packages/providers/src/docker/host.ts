@@ -36,6 +36,8 @@ export interface DockerOptions {
   readonly networks?: readonly string[] | undefined;
   /** The OCI runtime; by default gVisor where the engine has it, otherwise the engine's default. */
   readonly runtime?: string | undefined;
+  /** Identifies this home on the engine; follows from the state directory by default. */
+  readonly home?: string | undefined;
   /** Reads workspaces that are copied. */
   readonly readWorkspace?: ReadWorkspace | undefined;
 }
@@ -65,7 +67,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
   const engine = await Engine.connect(endpoint);
   requireSameProcessor(engine);
   requireRuntime(engine, options.runtime);
-  const home = homeOf(stateDirectory);
+  const home = options.home ?? homeOf(stateDirectory);
   const isRemote = endpoint.url.protocol !== "unix:";
   return {
     stateDirectory,

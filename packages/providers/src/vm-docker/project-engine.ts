@@ -11,6 +11,8 @@ export class ProjectEngine {
   /** Aborted, with the reason, once the machine has ended. */
   readonly gone: AbortSignal;
   readonly ports: PublishedPorts;
+  /** Sandboxes of this machine have used caches. */
+  hasCaches = false;
 
   constructor(vm: Vm, createProvider: (clock: Clock) => Provider, clock: Clock) {
     const ending = new AbortController();

@@ -17,6 +17,7 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { shared } from "../host/shared.ts";
 import { VmDockerContainers } from "./containers.ts";
+import type { ProjectDisks } from "./disk/project-disks.ts";
 import type { MachineImages } from "./image/machine-images.ts";
 import { VmDockerInstance } from "./instance.ts";
 import { VmDockerMachines } from "./machines.ts";
@@ -39,6 +40,7 @@ export interface VmDockerProviderOptions {
   readonly createEngineProvider: (vm: Vm, clock: Clock) => Provider;
   readonly images: MachineImages;
   readonly workspaces: Pick<HostWorkspaces, "require">;
+  readonly disks: ProjectDisks;
   /** For sandboxes that set no image. */
   readonly defaultImage: string;
   readonly clock?: Clock | undefined;
@@ -75,7 +77,11 @@ export class VmDockerProvider implements Provider {
     this.probe = options.probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
     this.machines = new VmDockerMachines(vms, () => this.#enter());
-    this.containers = new VmDockerContainers(this.#engines, { images, find: (id) => this.#find(id) });
+    this.containers = new VmDockerContainers(this.#engines, {
+      images,
+      disks: options.disks,
+      find: (id) => this.#find(id),
+    });
   }
 
   create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
@@ -158,7 +164,10 @@ export class VmDockerProvider implements Provider {
     const onRemoved = () => this.#leave(id, engine);
     try {
       requireDial(engine.vm, spec.container?.ports);
-      return await work(engine, onRemoved);
+      await engine.while(() => this.containers.clearPending(engine));
+      const done = await work(engine, onRemoved);
+      await this.#noteCaches(engine, spec);
+      return done;
     } catch (thrown) {
       if (isNew) await onRemoved();
       throw thrown;
@@ -181,7 +190,14 @@ export class VmDockerProvider implements Provider {
     if (this.#engines.engineOf(id) !== engine) return;
     this.#engines.unassign(id, engine);
     await engine.ports.close(id);
+    await this.#noteCaches(engine);
     await this.#vms.releaseVm(engine.vm.projectId, id);
+  }
+
+  /** Failures are ignored: a note is only for lists while the machine does not run. */
+  async #noteCaches(engine: ProjectEngine, spec?: InstanceSpec): Promise<void> {
+    engine.hasCaches ||= spec !== undefined && hasCaches(spec);
+    if (engine.hasCaches) await this.containers.noteCaches(engine).catch(() => {});
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
@@ -197,7 +213,10 @@ export class VmDockerProvider implements Provider {
 
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
     const found = (await engine.whileRunning(() => engine.provider.list())) ?? [];
-    for (const { id } of found) this.#engines.assign(id, engine);
+    for (const { id, spec } of found) {
+      this.#engines.assign(id, engine);
+      engine.hasCaches ||= hasCaches(spec);
+    }
     return found.map((record) => ({ ...record, spec: specOutside(record.spec) }));
   }
 }
@@ -212,6 +231,10 @@ function specOutside({ container, ...spec }: InstanceSpec): InstanceSpec {
   if (container === undefined) return { ...spec, container };
   const { isWorkspaceCopied: _, ...options } = container;
   return { ...spec, container: options };
+}
+
+function hasCaches({ container }: InstanceSpec): boolean {
+  return (container?.caches ?? []).length > 0;
 }
 
 function noSuchInstance(id: SandboxId): SandboxError {

@@ -13,9 +13,11 @@ const ENGINE_PROCESS = "engine";
 /** The engine starts within a second with KVM, and takes several seconds without. */
 const ENGINE_TIMEOUT_MS = 60_000;
 const LOG_LINES = 5;
+const SYNC_TIMEOUT_MS = 10_000;
 
 export interface MachineVmOptions extends Pick<Vm, "projectId" | "directory" | "consoleLog"> {
   readonly machine: Sandbox;
+  readonly onDestroyed?: (() => Promise<void>) | undefined;
 }
 
 /** A machine that the host reaches only through its agent. */
@@ -25,16 +27,20 @@ export class MachineVm implements Vm {
   readonly directory: string;
   readonly consoleLog: string | undefined;
   readonly exited: Promise<InstanceExit>;
+  readonly keepsVolumes = true;
   readonly #machine: Sandbox;
   readonly #relay: Relay;
+  readonly #onDestroyed: () => Promise<void>;
 
-  private constructor({ machine, projectId, directory, consoleLog }: MachineVmOptions, relay: Relay) {
+  private constructor(options: MachineVmOptions, relay: Relay) {
+    const { machine, projectId, directory, consoleLog, onDestroyed = async () => {} } = options;
     this.id = machine.id;
     this.projectId = projectId;
     this.directory = directory;
     this.consoleLog = consoleLog;
     this.#machine = machine;
     this.#relay = relay;
+    this.#onDestroyed = onDestroyed;
     this.exited = Promise.race([machine.closed, this.#engineEnd()]);
     // A machine without its engine is unusable.
     this.exited.then(() => this.destroy()).catch(() => {});
@@ -67,9 +73,12 @@ export class MachineVm implements Vm {
   }
 
   async destroy(): Promise<void> {
+    // Writes the caches to their disk; a machine that has ended cannot.
+    await this.#machine.exec(["sync"], { user: "root", timeoutMs: SYNC_TIMEOUT_MS }).catch(() => {});
     await this.#machine.destroy();
     await this.#relay[Symbol.asyncDispose]();
     await rm(this.directory, { recursive: true, force: true });
+    await this.#onDestroyed();
   }
 
   async #engineEnd(): Promise<InstanceExit> {

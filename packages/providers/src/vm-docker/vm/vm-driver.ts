@@ -15,6 +15,8 @@ export interface Vm {
   readonly consoleLog: string | undefined;
   /** Resolves when the machine has ended for any reason; never rejects. */
   readonly exited: Promise<InstanceExit>;
+  /** Its volumes are on a disk that outlives it. */
+  readonly keepsVolumes?: boolean;
   /** Connects to a port on the machine's loopback; undefined where the driver cannot. */
   dial?(port: number): Promise<Tunnel>;
   /** Ends the machine and removes every trace; idempotent. */

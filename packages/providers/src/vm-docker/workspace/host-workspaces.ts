@@ -86,7 +86,7 @@ export class HostWorkspaces {
 async function makeOwn(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o711 });
   const info = await lstat(directory);
-  if (info.isDirectory() && info.uid === process.getuid?.()) return;
+  if (info.isDirectory() && info.uid === (process.getuid?.() ?? info.uid)) return;
   throw new SandboxError("unusable_path", {
     message: `cannot clone into ${directory}: it belongs to another user`,
     hint: "remove it, or set TMPDIR to another directory",
