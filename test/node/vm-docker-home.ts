@@ -32,7 +32,7 @@ interface LeftSandbox {
 
 /** Images that machines get from this host. */
 export function machineImages(home: string, archives: readonly string[] = []): MachineImages {
-  const host = new HostImages({ directory: join(home, "images"), maxBytes: 2 ** 30 });
+  const host = new HostImages({ directory: join(home, "images"), maxBytes: 2 ** 30, maxImageBytes: 2 ** 30 });
   return new MachineImages({ host, archives: new SavedArchives(archives) });
 }
 

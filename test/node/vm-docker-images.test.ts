@@ -137,8 +137,16 @@ describe("a pull to the host", () => {
     }
   });
 
+  it("is refused for an image that does not fit on a machine's disk, before its download", async () => {
+    const name = `${registry.address}/team/huge:1`;
+    await pushTestImage(engine, name, { variant: "tiny", label: "huge" });
+    const host = new HostImages({ directory: join(directory, "full"), maxBytes: 0, maxImageBytes: 1024 });
+    expect(await rejection(host.pull(name, missing))).toMatchObject({ reason: "image_too_large" });
+    expect(await readdir(join(directory, "full")).catch(() => [])).toEqual([]);
+  });
+
   it("evicts the least recently used images beyond the limit", async () => {
-    const host = new HostImages({ directory: join(directory, "small"), maxBytes: 0 });
+    const host = new HostImages({ directory: join(directory, "small"), maxBytes: 0, maxImageBytes: 2 ** 30 });
     const [one, two] = [`${registry.address}/team/one:1`, `${registry.address}/team/two:1`];
     await pushTestImage(engine, one, { variant: "tiny", label: "one" });
     await pushTestImage(engine, two, { variant: "base", label: "two" });

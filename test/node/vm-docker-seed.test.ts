@@ -22,7 +22,7 @@ import { startSdkNode } from "../sdk/sdk-node.ts";
 import { RESOURCES } from "./vm-docker-home.ts";
 
 /** A machine boots, its engine starts and loads an image; without KVM, QEMU emulates all of that. */
-const FIRST_MS = 300_000;
+const FIRST_MS = 180_000;
 const PROJECT = "project-abc123";
 
 const home = await mkdtemp(join(tmpdir(), "sp-seed-"));
@@ -93,9 +93,10 @@ async function ask(address: string | undefined): Promise<string> {
 describe("seed 003's example of the VM and Docker hybrid", () => {
   const env = { SHARED_SECRET: "secret" };
   const caches = [{ name: "pip", path: "/root/.cache" }];
+  let id: string;
 
   it(
-    "creates a sandbox in the project's machine through REST, with the host's workspace, a cache and a reachable port",
+    "creates a sandbox in the project's machine through REST, with the host's workspace and a cache",
     async () => {
       const container = { project: PROJECT, workspace: { path: source }, network: "bridge", ports: [3000], caches };
       const answer = await fetch(`${node.url}/v1/sandboxes`, {
@@ -106,11 +107,20 @@ describe("seed 003's example of the VM and Docker hybrid", () => {
       const created = (await answer.json()) as SandboxResource;
       expect(created).toMatchObject({ provider: "vm-docker", state: "ready", image });
       const sandbox = await client.sandboxes.connect(created.id);
+      id = created.id;
       const { stdout } = await sandbox.exec("python3 /workspace/main.py; echo $SHARED_SECRET; cat /proc/version");
       expect(stdout).toMatch(/^from the host\nsecret\nLinux version/);
       expect(stdout).not.toContain(await readFile("/proc/version", "utf8"));
+    },
+    FIRST_MS,
+  );
+
+  it(
+    "forwards a published port from the host's loopback through the machine's agent",
+    async () => {
+      const sandbox = await client.sandboxes.connect(id);
       await sandbox.start(SERVE);
-      await expect.poll(() => ask(created.addresses["3000"]), { timeout: 30_000 }).toBe("hello you\n");
+      await expect.poll(() => ask(sandbox.info.addresses["3000"]), { timeout: 60_000 }).toBe("hello you\n");
     },
     FIRST_MS,
   );
@@ -150,11 +160,11 @@ describe("seed 003's example of the VM and Docker hybrid", () => {
     "shows and stops the machine; its caches stay until they are cleared",
     async () => {
       const [machine] = await client.machines.list();
-      const id = String(machine?.id);
+      const shown = String(machine?.id);
       const [{ id: instance } = { id: "" }] = await machines.list();
-      expect(await client.machines.get(id)).toMatchObject({ id, console: expect.any(String) });
-      expect(await rejection(client.machines.stop(id))).toMatchObject({ reason: "machine_in_use" });
-      await client.machines.stop(id, { force: true });
+      expect(await client.machines.get(shown)).toMatchObject({ id: shown, console: expect.any(String) });
+      expect(await rejection(client.machines.stop(shown))).toMatchObject({ reason: "machine_in_use" });
+      await client.machines.stop(shown, { force: true });
       expect(await machineProcesses(instance)).toEqual([]);
       const cache = { project: PROJECT, name: "pip", usedBy: [] };
       expect(await client.caches.list()).toMatchObject([cache]);

@@ -124,7 +124,11 @@ function createVmDockerProvider(
   const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, imageCacheMib = 20_480, idleMs } = settings;
   const disks = new ProjectDisks({ directory: join(home, "vm/projects"), sizeMib: settings.volumesMib ?? 20_480 });
   const driver = createVmDriver(home, settings, disks);
-  const host = new HostImages({ directory: join(home, "vm/images"), maxBytes: imageCacheMib * 2 ** 20 });
+  const host = new HostImages({
+    directory: join(home, "vm/images"),
+    maxBytes: imageCacheMib * 2 ** 20,
+    maxImageBytes: diskMib * 2 ** 20,
+  });
   const { allowedPaths = [], gitHosts = [], workspaceMib = 2048 } = settings;
   const workspaces = new HostWorkspaces({
     directory: join(tmpdir(), `sandpiper-workspaces-${process.getuid?.() ?? 0}`),

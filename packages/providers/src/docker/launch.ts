@@ -36,7 +36,9 @@ export async function launchInstance(host: DockerHost, options: LaunchOptions): 
     // Outside the limit on concurrent starts: a large repository takes long.
     const workspace = { container: instance.containerId, signal };
     await cloneWorkspace(host.engine, spec, workspace);
-    await copyWorkspace(host.engine, spec, { ...workspace, read: host.readWorkspace });
+    // A restored container has the workspace of its checkpoint, even if that is empty.
+    const isRestored = options.onCreated !== undefined;
+    if (!isRestored) await copyWorkspace(host.engine, spec, { ...workspace, read: host.readWorkspace });
     return instance;
   } catch (error) {
     instance?.abandon();

@@ -84,9 +84,11 @@ export class VmDockerProvider implements Provider {
     });
   }
 
-  create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
-    const { onProgress } = options;
-    return this.#inMachine(spec, { signal, onProgress }, async (engine, onRemoved) => {
+  async create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
+    const { onProgress, keepsVolumes = false } = options;
+    // An instance that keeps its volumes already has its workspace.
+    if (!keepsVolumes) await this.#workspaces.require(spec.container?.workspace);
+    return await this.#inMachine(spec, { signal, onProgress }, async (engine, onRemoved) => {
       const container = await engine.while(async (both) => {
         const { imagePullPolicy: policy = "missing", image: reference = this.#defaultImage } = spec.container ?? {};
         const image = await this.#images.provide(engine.vm, reference, { policy, signal: both, onProgress });
@@ -154,7 +156,6 @@ export class VmDockerProvider implements Provider {
   ): Promise<T> {
     const projectId = requireProject(spec);
     options.signal.throwIfAborted();
-    await this.#workspaces.require(spec.container?.workspace);
     await this.#enter();
     const { id } = spec;
     const engine = this.#engines.of(await this.#vms.getOrCreateVm(projectId, id, options));

@@ -26,6 +26,7 @@ export const containerReasons = {
   image_lost: { code: "unavailable", meaning: "The image was downloaded and then removed by another program.", hint: "retry" },
   image_not_found: { code: "not_found", meaning: "The image does not exist in the engine or registry.", hint: "check the image's name, or pull it", details: { image: "string?", registry: "string?" } },
   image_reference: { code: "invalid_argument", meaning: "The image's name is not a valid reference.", hint: "give a name such as python:3.13-slim or registry.example:5000/team/app:1.2", details: { image: "string", registry: "string" } },
+  image_too_large: { code: "resource_exhausted", meaning: "The image is larger than the disk of the project's machine.", hint: "use a smaller image; the operator can raise vmDocker.diskMib", details: { image: "string" } },
   invalid_git_url: { code: "invalid_argument", meaning: "The URL of the workspace's repository cannot be used.", hint: "give a URL such as https://host/path.git; only https:// takes a password" },
   mount_target_taken: { code: "invalid_argument", meaning: "Nothing can be mounted at this path of the sandbox.", hint: "choose another path", details: { target: "string" } },
   network_not_allowed: { code: "invalid_argument", meaning: "The sandbox may not join this network.", hint: "use an allowed network; the operator allows others with the networks option of the docker provider", details: { network: "string", allowed: "string[]" } },

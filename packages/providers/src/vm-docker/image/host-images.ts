@@ -18,6 +18,8 @@ export interface HostImagesOptions {
   readonly directory: string;
   /** The size of the cache; the least recently used images are evicted. */
   readonly maxBytes: number;
+  /** Larger images do not fit into a machine, and are not pulled. */
+  readonly maxImageBytes: number;
 }
 
 /** An image on this host. */
@@ -30,11 +32,13 @@ export interface HostImage extends ImageManifest {
 /** Images that this host pulled from registries, for machines, which have no network. */
 export class HostImages {
   readonly #directory: string;
+  readonly #maxImageBytes: number;
   readonly #blobs: BlobCache;
   readonly #pulls = new SharedPulls<HostImage>();
 
-  constructor({ directory, maxBytes }: HostImagesOptions) {
+  constructor({ directory, maxBytes, maxImageBytes }: HostImagesOptions) {
     this.#directory = directory;
+    this.#maxImageBytes = maxImageBytes;
     this.#blobs = new BlobCache(join(directory, "blobs"), maxBytes);
   }
 
@@ -69,6 +73,8 @@ export class HostImages {
     const manifest = await findManifest(client, reference, signal);
     // An image may contain the same layer twice.
     const parts = [...new Map([manifest.config, ...manifest.layers].map((part) => [part.digest, part])).values()];
+    const sizeBytes = parts.reduce((sum, { size }) => sum + size, 0);
+    if (sizeBytes > this.#maxImageBytes) throw tooLarge(reference, sizeBytes, this.#maxImageBytes);
     const slots = new Semaphore(CONCURRENT_DOWNLOADS);
     const failed = new AbortController();
     const both = AbortSignal.any([signal, failed.signal]);
@@ -126,6 +132,15 @@ function notFound(reference: string): SandboxError {
   return new SandboxError("image_not_found", {
     message: `image ${reference} not found on this host, and imagePullPolicy is "never"`,
     hint: 'set imagePullPolicy to "missing", or list a file with the image in vmDocker.images',
+    details: { image: reference },
+  });
+}
+
+function tooLarge(reference: string, sizeBytes: number, maxBytes: number): SandboxError {
+  const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
+  return new SandboxError("image_too_large", {
+    message: `image ${reference} is not pulled: its ${mib(sizeBytes)} MiB do not fit on the machine's disk of ${mib(maxBytes)} MiB`,
+    hint: "use a smaller image; the operator can raise vmDocker.diskMib",
     details: { image: reference },
   });
 }

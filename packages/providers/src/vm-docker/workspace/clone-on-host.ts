@@ -75,19 +75,22 @@ export async function cloneOnHost(repository: Repository, options: CloneOnHostOp
   const output = collectOutput(child);
   const kill = () => killGroup(child);
   both.addEventListener("abort", kill, { once: true });
+  const exit = once(child, "close") as Promise<[number | null]>;
   try {
-    const exit = once(child, "close") as Promise<[number | null]>;
     const [code] = await Promise.race([exit, untilLarger(directory, options.maxBytes, both)]);
     if (code !== 0) throw failed(command, code, output().replaceAll(target, "the workspace"));
     return target;
   } catch (thrown) {
     signal.throwIfAborted();
     if (limit.aborted) throw tookTooLong(command, timeoutMs);
-    throw SandboxError.from(thrown);
+    if (thrown instanceof SandboxError) throw thrown;
+    throw failed(command, null, String(thrown));
   } finally {
     both.removeEventListener("abort", kill);
     kill();
     ended.abort();
+    // Nothing may write to the directory any more.
+    await exit.catch(() => {});
   }
 }
 
@@ -168,10 +171,14 @@ function notAllowed(shownUrl: string, why: string, hint: string): SandboxError {
 }
 
 function failed({ shownUrl, redact }: CloneCommand, code: number | null, output: string): SandboxError {
-  const why = code === null ? "git was killed" : `git exited with code ${code}: ${redact(output.trim())}`;
+  const isMissing = code === 127 || /ENOENT/.test(output);
+  const ended = code === null ? "git was killed" : `git exited with code ${code}`;
+  const why = isMissing ? "this host has no git" : `${ended}: ${redact(output.trim())}`;
   return new SandboxError("workspace_clone_failed", {
     message: `could not clone ${shownUrl} into the workspace: ${why}`,
-    hint: "check the URL, the ref (a branch or a tag), and that this host reaches the server; redirects are not followed",
+    hint: isMissing
+      ? "install git and util-linux (setpriv) on the node's machine"
+      : "check the URL, the ref (a branch or a tag), and that this host reaches the server; redirects are not followed",
     details: { exitCode: code },
   });
 }
