@@ -25,7 +25,7 @@ import { RESOURCES } from "./vm-docker-home.ts";
 const FIRST_MS = 180_000;
 const PROJECT = "project-abc123";
 
-const home = await mkdtemp(join(tmpdir(), "sp-seed-"));
+const home = await mkdtemp(join(tmpdir(), "sp-vm-example-"));
 const source = join(home, "workspace");
 await mkdir(source);
 await writeFile(join(source, "main.py"), "print('from the host')\n");
@@ -90,9 +90,9 @@ async function ask(address: string | undefined): Promise<string> {
   return await text(socket).catch(() => "");
 }
 
-describe("seed 003's example of the VM and Docker hybrid", () => {
+describe("the example of docs/vm-docker.md, in a real machine", () => {
   const env = { SHARED_SECRET: "secret" };
-  const caches = [{ name: "pip", path: "/root/.cache" }];
+  const caches = [{ name: "pip", path: "/home/user/.cache" }];
   let id: string;
 
   it(
