@@ -25,7 +25,7 @@ import { RESOURCES } from "./vm-docker-home.ts";
 const FIRST_MS = 180_000;
 const PROJECT = "project-abc123";
 
-const home = await mkdtemp(join(tmpdir(), "sp-vm-example-"));
+const home = await mkdtemp(join(tmpdir(), "sp-ex-"));
 const source = join(home, "workspace");
 await mkdir(source);
 await writeFile(join(source, "main.py"), "print('from the host')\n");

@@ -23,6 +23,9 @@ import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vm
 /** The same for every machine, so that all are clones of one. */
 export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
 
+/** Also the same for every machine. */
+export const VOLUMES_MIB = 512;
+
 const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
 
 interface LeftSandbox {
@@ -71,7 +74,7 @@ export class VmDockerHome implements AsyncDisposable {
   /** The provider's parts as a new program creates them. */
   open(clock?: Clock): VmDockerParts {
     const directory = join(this.home, "vm");
-    const disks = new ProjectDisks({ directory: join(directory, "projects"), sizeMib: 512 });
+    const disks = new ProjectDisks({ directory: join(directory, "projects"), sizeMib: VOLUMES_MIB });
     const machines = new QemuProvider({
       stateDirectory: directory,
       volumeDisk: (spec) => disks.plan(projectOf(spec)),

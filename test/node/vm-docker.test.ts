@@ -88,7 +88,7 @@ describe("a project's virtual machine", () => {
     async () => {
       const { machines } = home.open();
       const rootfs = await findDockerRoot();
-      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
+      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs, labels: { project: "shop" } });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
       // The machine may stop before it answers.
@@ -97,7 +97,8 @@ describe("a project's virtual machine", () => {
         reason: "crashed",
         message: expect.stringContaining("its engine ended"),
       });
-      await expect.poll(() => home.left()).toEqual([]);
+      // It first writes its volumes to their disk.
+      await expect.poll(() => home.left(), { timeout: 15_000 }).toEqual([]);
     },
     FIRST_MS,
   );

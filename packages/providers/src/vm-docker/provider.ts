@@ -65,6 +65,7 @@ export class VmDockerProvider implements Provider {
   readonly #images: MachineImages;
   readonly #defaultImage: string;
   readonly #workspaces: VmDockerProviderOptions["workspaces"];
+  readonly #disks: ProjectDisks;
   readonly #engines: ProjectEngines;
   readonly #enter = shared(() => this.#reconcile());
 
@@ -74,6 +75,7 @@ export class VmDockerProvider implements Provider {
     this.#images = images;
     this.#defaultImage = options.defaultImage;
     this.#workspaces = options.workspaces;
+    this.#disks = options.disks;
     this.probe = options.probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
     this.machines = new VmDockerMachines(vms, () => this.#enter());
@@ -166,9 +168,8 @@ export class VmDockerProvider implements Provider {
     try {
       requireDial(engine.vm, spec.container?.ports);
       await engine.while(() => this.containers.clearPending(engine));
-      const done = await work(engine, onRemoved);
-      await this.#noteCaches(engine, spec);
-      return done;
+      await this.#addCaches(engine, spec);
+      return await work(engine, onRemoved);
     } catch (thrown) {
       if (isNew) await onRemoved();
       throw thrown;
@@ -191,14 +192,18 @@ export class VmDockerProvider implements Provider {
     if (this.#engines.engineOf(id) !== engine) return;
     this.#engines.unassign(id, engine);
     await engine.ports.close(id);
-    await this.#noteCaches(engine);
+    // Their sizes are only shown, so a failure does not matter.
+    if (engine.hasCaches) await this.containers.noteCaches(engine).catch(() => {});
     await this.#vms.releaseVm(engine.vm.projectId, id);
   }
 
-  /** Failures are ignored: a note is only for lists while the machine does not run. */
-  async #noteCaches(engine: ProjectEngine, spec?: InstanceSpec): Promise<void> {
-    engine.hasCaches ||= spec !== undefined && hasCaches(spec);
-    if (engine.hasCaches) await this.containers.noteCaches(engine).catch(() => {});
+  /** Before the sandbox exists, so that the disk is kept whatever happens later. */
+  async #addCaches(engine: ProjectEngine, { container }: InstanceSpec): Promise<void> {
+    const names = (container?.caches ?? []).map(({ name }) => name);
+    if (names.length === 0) return;
+    engine.hasCaches = true;
+    const { keepsVolumes = false, projectId } = engine.vm;
+    if (keepsVolumes) await this.#disks.add(projectId, names);
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
@@ -216,7 +221,7 @@ export class VmDockerProvider implements Provider {
     const found = (await engine.whileRunning(() => engine.provider.list())) ?? [];
     for (const { id, spec } of found) {
       this.#engines.assign(id, engine);
-      engine.hasCaches ||= hasCaches(spec);
+      engine.hasCaches ||= (spec.container?.caches ?? []).length > 0;
     }
     return found.map((record) => ({ ...record, spec: specOutside(record.spec) }));
   }
@@ -232,10 +237,6 @@ function specOutside({ container, ...spec }: InstanceSpec): InstanceSpec {
   if (container === undefined) return { ...spec, container };
   const { isWorkspaceCopied: _, ...options } = container;
   return { ...spec, container: options };
-}
-
-function hasCaches({ container }: InstanceSpec): boolean {
-  return (container?.caches ?? []).length > 0;
 }
 
 function noSuchInstance(id: SandboxId): SandboxError {

@@ -54,6 +54,11 @@ it("makes the next machine remove each cache once that was cleared before its st
     { name: "npm", sizeBytes: 7 },
     { name: "pip", sizeBytes: 8 },
   ]);
+  await disks.add("shop", ["npm", "go"]);
+  expect(await disks.list()).toMatchObject([
+    { caches: [{ sizeBytes: 7 }, { sizeBytes: 8 }, { name: "go", sizeBytes: 0 }] },
+  ]);
+  expect(await disks.clear("shop", "go")).toBe(true);
   expect(await disks.clear("shop", "none")).toBe(false);
   expect(await disks.clear("other", "npm")).toBe(false);
   expect(await disks.clear("shop", "npm")).toBe(true);
@@ -61,5 +66,5 @@ it("makes the next machine remove each cache once that was cleared before its st
   const removed: string[] = [];
   const remove = async (name: string) => void removed.push(name);
   await Promise.all([disks.removeCleared("shop", remove), disks.removeCleared("shop", remove)]);
-  expect(removed).toEqual(["npm"]);
+  expect(removed).toEqual(["go", "npm"]);
 });

@@ -66,6 +66,14 @@ export class ProjectDisks {
     await this.#update(projectId, ({ cleared }) => ({ caches: noted, cleared }));
   }
 
+  /** Adds caches that a new sandbox uses; their size is not known yet. */
+  async add(projectId: string, names: readonly string[]): Promise<void> {
+    await this.#update(projectId, ({ caches, cleared }) => {
+      const isNew = (name: string) => !caches.some((cache) => cache.name === name);
+      return { caches: [...caches, ...names.filter(isNew).map((name) => ({ name, sizeBytes: 0 }))], cleared };
+    });
+  }
+
   /** Makes the project's next machine remove a cache; returns false if the cache is unknown. */
   async clear(projectId: string, name: string): Promise<boolean> {
     const record = await readRecord(this.#path(projectId, RECORD));
