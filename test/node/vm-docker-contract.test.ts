@@ -4,7 +4,6 @@ import { Sandbox } from "@sandpiper/core";
 import { describeProvider, rejection, type TestFramework } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerName } from "../../packages/providers/src/docker/container/inspect-container.ts";
-import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { createDockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
@@ -15,9 +14,9 @@ import {
   tracesOfAll,
 } from "../../packages/providers/src/docker/testing/traces.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
-import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
-import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
-import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
+import type { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
+import type { OrphanVm } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
+import { hostVmDockerProvider } from "./host-vm-driver.ts";
 import { VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";
 
 const PROJECT = "shop";
@@ -35,45 +34,8 @@ const capabilities = {
 
 const fixture = await shared(createDockerFixture());
 
-/** Runs the engine on this host instead of in a machine: the provider uses it in the same way, without minutes of boot. */
-class HostDriver implements VmDriver {
-  readonly name = "qemu";
-  readonly #orphans: OrphanVm[];
-
-  constructor(orphans: readonly OrphanVm[] = []) {
-    this.#orphans = [...orphans];
-  }
-
-  async probe() {
-    return { available: true, detail: "an engine of this machine" } as const;
-  }
-
-  async start(projectId: string): Promise<Vm> {
-    const { stateDirectory: directory, url: engineUrl } = fixture;
-    const exited = Promise.withResolvers<{ reason: "destroyed"; message: string }>();
-    const destroy = async () => exited.resolve({ reason: "destroyed", message: "it was destroyed" });
-    return { id: "host", projectId, directory, engineUrl, consoleLog: undefined, exited: exited.promise, destroy };
-  }
-
-  async listOrphans(): Promise<readonly OrphanVm[]> {
-    return this.#orphans.splice(0);
-  }
-
-  adopt(): Promise<Vm> {
-    return this.start(PROJECT);
-  }
-
-  async remove(): Promise<void> {}
-}
-
 function createProvider(orphans?: readonly OrphanVm[]): VmDockerProvider {
-  const driver = new HostDriver(orphans);
-  return new VmDockerProvider({
-    vms: new ProjectVms({ driver, resources: { memoryMib: 512, vcpuCount: 1, diskMib: 1024 } }),
-    probe: () => driver.probe(),
-    createEngineProvider: ({ directory, engineUrl }, clock) =>
-      new DockerProvider({ stateDirectory: directory, engineUrl, image: fixture.image, clock }),
-  });
+  return hostVmDockerProvider(fixture, { orphans });
 }
 
 describeProvider("vm-docker", () => createProvider(), {
@@ -98,10 +60,10 @@ describe("a sandbox in a project's machine", () => {
     const { id } = sandbox;
     expect(await rejection(Sandbox.create(provider, config, { id }))).toMatchObject({ code: "already_exists" });
     expect(await rejection(provider.adopt(id))).toMatchObject({ reason: "instance_owned" });
-    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [id] }]);
+    expect(await provider.machines.list()).toMatchObject([{ state: "ready", sandboxes: [id] }]);
     expect(await provider.containers.get(id)).toMatchObject({ state: "running" });
     await sandbox.destroy();
-    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [] }]);
+    expect(await provider.machines.list()).toMatchObject([{ state: "ready", sandboxes: [] }]);
   });
 
   it("appears in one event stream with the sandboxes of all machines", async () => {

@@ -12,18 +12,31 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
-import { MachineDriver } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
+import { ProjectDisks } from "../../packages/providers/src/vm-docker/disk/project-disks.ts";
+import { MachineDriver, projectOf } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
+import { HostImages } from "../../packages/providers/src/vm-docker/image/host-images.ts";
+import { MachineImages } from "../../packages/providers/src/vm-docker/image/machine-images.ts";
+import { SavedArchives } from "../../packages/providers/src/vm-docker/image/saved-archives.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 
 /** The same for every machine, so that all are clones of one. */
 export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
 
+/** Also the same for every machine. */
+export const VOLUMES_MIB = 512;
+
 const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
 
 interface LeftSandbox {
   readonly sandbox: SandboxId;
   readonly process: string;
+}
+
+/** Images that machines get from this host. */
+export function machineImages(home: string, archives: readonly string[] = []): MachineImages {
+  const host = new HostImages({ directory: join(home, "images"), maxBytes: 2 ** 30, maxImageBytes: 2 ** 30 });
+  return new MachineImages({ host, archives: new SavedArchives(archives) });
 }
 
 export interface VmDockerParts {
@@ -61,19 +74,28 @@ export class VmDockerHome implements AsyncDisposable {
   /** The provider's parts as a new program creates them. */
   open(clock?: Clock): VmDockerParts {
     const directory = join(this.home, "vm");
-    const machines = new QemuProvider({ stateDirectory: directory });
+    const disks = new ProjectDisks({ directory: join(directory, "projects"), sizeMib: VOLUMES_MIB });
+    const machines = new QemuProvider({
+      stateDirectory: directory,
+      volumeDisk: (spec) => disks.plan(projectOf(spec)),
+    });
     const driver = new MachineDriver({
       machines,
       directory: join(directory, "engines"),
       consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
       archives: [this.archive],
+      disks,
     });
     const vms = new ProjectVms({ driver, resources: RESOURCES, clock });
     const provider = new VmDockerProvider({
       vms,
       probe: () => driver.probe(),
+      images: machineImages(this.home, [this.archive]),
+      defaultImage: this.image,
+      workspaces: { require: async () => {} },
+      disks,
       createEngineProvider: (vm, time) =>
-        new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
+        new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time, home: "machine" }),
     });
     const parts = { provider, vms, machines };
     this.#parts.push(parts);

@@ -16,9 +16,15 @@ const FIRST_MS = 180_000;
 
 const home = await shared(VmDockerHome.create());
 
+function withCaches(project: string) {
+  const { container, ...config } = home.config(project);
+  const caches = ["one", "two"].map((name) => ({ name, path: `/caches/${name}` }));
+  return { ...config, container: { ...container, caches } };
+}
+
 describe("sandboxes of one project", () => {
   it(
-    "share a virtual machine that survives a killed program and stops half an hour after the last sandbox",
+    "share a virtual machine that survives a killed program and stops half an hour after the last sandbox; caches stay",
     async () => {
       const orphan = await home.leaveSandbox(home.config("shop"), "while sleep 0.1; do echo on; done");
       const clock = new FakeClock();
@@ -29,10 +35,12 @@ describe("sandboxes of one project", () => {
 
       const one = await Sandbox.adopt(provider, orphan.sandbox, { connectTimeoutMs: FIRST_MS });
       expect(await one.process(orphan.process)).toMatchObject({ isRunning: true });
-      const two = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
+      const two = await Sandbox.create(provider, withCaches("shop"), { connectTimeoutMs: FIRST_MS });
       expect(await machines.list()).toHaveLength(1);
       expect(vms.list()).toMatchObject([{ projectId: "shop", state: "ready", sessions: [one.id, two.id] }]);
-      const { stdout: kernel } = await two.exec("echo mine > /tmp/file; cat /proc/version");
+      const { stdout: kernel } = await two.exec(
+        "echo mine > /tmp/file; echo kept > /caches/one/file; cat /proc/version",
+      );
       expect(kernel).toMatch(/^Linux version .*-cloud-/);
       expect(kernel).not.toBe(await readFile("/proc/version", "utf8"));
       expect((await one.exec("ls /tmp/file")).exitCode).not.toBe(0);
@@ -45,6 +53,10 @@ describe("sandboxes of one project", () => {
       await expect.poll(() => home.left()).toEqual([]);
       expect(await machineProcesses(machine?.id ?? "")).toEqual([]);
       expect(vms.list()).toMatchObject([{ state: "stopped" }]);
+      const names = async () => (await provider.containers.listCaches()).map(({ name }) => name);
+      expect(await names()).toEqual(["one", "two"]);
+      await provider.containers.clearCache({ project: "shop", name: "two" });
+      expect(await names()).toEqual(["one"]);
     },
     FIRST_MS,
   );
@@ -53,7 +65,9 @@ describe("sandboxes of one project", () => {
     "fail with an error that names the project when their machine is killed, and leave nothing behind",
     async () => {
       const { provider, vms, machines } = home.open();
-      const sandbox = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
+      const sandbox = await Sandbox.create(provider, withCaches("shop"), { connectTimeoutMs: FIRST_MS });
+      // The cache of the earlier machine is still there.
+      expect((await sandbox.exec("cat /caches/one/file; ls /caches/two")).stdout).toBe("kept\n");
       const [machine] = await machines.list();
       const waiting = rejection(sandbox.exec("sleep 600"));
       await crashMachine(machine?.id as SandboxId);
@@ -74,7 +88,7 @@ describe("a project's virtual machine", () => {
     async () => {
       const { machines } = home.open();
       const rootfs = await findDockerRoot();
-      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
+      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs, labels: { project: "shop" } });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
       // The machine may stop before it answers.
@@ -83,7 +97,8 @@ describe("a project's virtual machine", () => {
         reason: "crashed",
         message: expect.stringContaining("its engine ended"),
       });
-      await expect.poll(() => home.left()).toEqual([]);
+      // It first writes its volumes to their disk.
+      await expect.poll(() => home.left(), { timeout: 15_000 }).toEqual([]);
     },
     FIRST_MS,
   );

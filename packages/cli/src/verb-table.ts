@@ -29,6 +29,7 @@ export const verbTable: VerbTable = {
   keys: async () => (await import("./verbs/keys.ts")).keysVerb,
   caches: async () => (await import("./verbs/caches.ts")).cachesVerb,
   volumes: async () => (await import("./verbs/volumes.ts")).volumesVerb,
+  machines: async () => (await import("./verbs/machines.ts")).machinesVerb,
   pool: async () => (await import("./verbs/pool.ts")).poolVerb,
   nodes: async () => (await import("./verbs/nodes.ts")).nodesVerb,
   node: async () => (await import("./verbs/node.ts")).nodeVerb,

@@ -4,6 +4,8 @@ import type { CacheResource, ContainerBody, PullProgressBody, SandboxId } from "
 export interface ContainerOptions extends ContainerBody {
   /** A reference such as python:3.13-slim; the provider's default if omitted. */
   readonly image?: string | undefined;
+  /** The workspace is a volume that gets a copy of its content: the engine has no files of this host. Set by providers. */
+  readonly isWorkspaceCopied?: boolean | undefined;
 }
 
 export type ContainerState = "created" | "running" | "stopped" | "failed";

@@ -48,6 +48,7 @@ export { type Acquisition, Leases, type LeasesOptions, type WaitOptions } from "
 export type { LockView, LockWaiter } from "./lease/lock.ts";
 export type { PreviousLease } from "./lease/lock-bid.ts";
 export { type ExpiryReason, Lifetime, type LifetimeOptions, type LifetimePolicy } from "./lifetime/lifetime.ts";
+export type { MachineInfo, Machines } from "./machines.ts";
 export { DEFAULT_MAX_SANDBOXES, type ManagerConfig, type ManagerConfigOptions } from "./manager/manager-config.ts";
 export type { ReconcileOptions, ReconcileResult } from "./manager/reconcile.ts";
 export {

@@ -1,6 +1,7 @@
 import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
 import type { Channel } from "./channel.ts";
 import type { ContainerOptions, Containers, PullProgress } from "./containers.ts";
+import type { Machines } from "./machines.ts";
 
 export type ProviderName = SandboxResource["provider"];
 
@@ -153,6 +154,8 @@ export interface Provider {
   probe(): Promise<ProviderStatus>;
   /** Further operations of providers of containers. */
   readonly containers?: Containers | undefined;
+  /** Further operations of providers that run one machine for each project; each of their sandboxes has a project. */
+  readonly machines?: Machines | undefined;
   /** Downloads or builds what instances of this root filesystem need, which may take minutes. */
   provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */

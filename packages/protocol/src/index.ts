@@ -101,6 +101,14 @@ export {
   type Quota,
 } from "./api/key.ts";
 export {
+  type MachineDetails,
+  type MachineResource,
+  machineDetailsSchema,
+  machineListSchema,
+  type StopMachineBody,
+  stopMachineBodySchema,
+} from "./api/machine.ts";
+export {
   type AuditEntry,
   auditListSchema,
   type CreateWebhookBody,

@@ -8,6 +8,7 @@ import { findRefusal } from "./http/find-refusal.ts";
 import { HttpTransport } from "./http/http-transport.ts";
 import { Images } from "./images.ts";
 import { Keys } from "./keys.ts";
+import { Machines } from "./machines.ts";
 import { Nodes } from "./nodes.ts";
 import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
@@ -29,6 +30,7 @@ export class Client implements AsyncDisposable {
   readonly images: Images;
   readonly caches: Caches;
   readonly volumes: Volumes;
+  readonly machines: Machines;
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
@@ -47,6 +49,7 @@ export class Client implements AsyncDisposable {
     this.images = new Images(http);
     this.caches = new Caches(http);
     this.volumes = new Volumes(http);
+    this.machines = new Machines(http);
     const handle = (info: SandboxResource) => new SandboxHandle(info, { http, connection });
     this.sandboxes = new Sandboxes(http, { handle, images: this.images });
     this.nodes = new Nodes(http);

@@ -23,6 +23,8 @@ export {
   type Health,
   type KeyResource,
   languages,
+  type MachineDetails,
+  type MachineResource,
   type NodeResource,
   type OutputChunk,
   type OutputSource,
@@ -53,6 +55,7 @@ export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
 export type { Images, PullOptions } from "./images.ts";
 export type { Keys } from "./keys.ts";
+export type { Machines, StopMachineOptions } from "./machines.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";

@@ -32,7 +32,9 @@ export async function startOwnNode({ directory, ...config }: OwnNodeOptions): Pr
 
 /** Also opens a home directory that a dead program left. */
 export async function openOwnNode(home: string, config: Omit<OwnNodeOptions, "directory">): Promise<OwnNode> {
-  const parsed = parseNodeConfig({ ...config, home, port: 0, stopGraceMs: STOP_GRACE_MS, logLevel: "error" });
+  // Machines must end with their last sandbox, because the home directory is deleted.
+  const vmDocker = { idleMs: 0 };
+  const parsed = parseNodeConfig({ ...config, vmDocker, home, port: 0, stopGraceMs: STOP_GRACE_MS, logLevel: "error" });
   // Standard output carries the protocol.
   const logger = createLogger({ logLevel: "error", logFormat: "json", write: (line) => process.stderr.write(line) });
   const node = await startNode(parsed, { logger });

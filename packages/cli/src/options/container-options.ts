@@ -45,7 +45,7 @@ export const containerOptions: readonly Option[] = [
     name: "workspace",
     value: "DIR|URL[#REF]",
     completes: "path",
-    summary: "mount a directory at /workspace, or clone a git repository into it",
+    summary: "mount a directory at /workspace (vm-docker copies it), or clone a git repository into it",
   },
   {
     name: "cache",
@@ -63,7 +63,7 @@ export const containerOptions: readonly Option[] = [
     name: "project",
     value: "NAME",
     default: "default",
-    summary: "project that owns the caches; required for vm-docker, where it also owns the machine",
+    summary: "project that owns the caches and, with vm-docker, the machine",
   },
   { name: "read-only", summary: "make the root filesystem of the container read-only" },
 ];
@@ -142,6 +142,14 @@ export function dockerFrom(container: Container | undefined): CreateSandboxOptio
     ...(hostPorts.length === 0 ? {} : { hostPorts }),
     ...(hostAddresses.length === 0 ? {} : { hostAddresses }),
   };
+}
+
+export function vmDockerFrom(container: Container | undefined): CreateSandboxOptions["vmDocker"] {
+  const workspace = container?.workspace;
+  if (workspace === undefined) return undefined;
+  if ("path" in workspace) return { allowedPaths: [workspace.path] };
+  const host = URL.parse(workspace.git)?.host;
+  return host === undefined ? undefined : { gitHosts: [host] };
 }
 
 function listOf<Item>(arguments_: Arguments, name: string, parse: (text: string) => Item): Item[] | undefined {

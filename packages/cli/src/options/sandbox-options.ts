@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
-import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
+import { containerFrom, containerOptions, dockerFrom, vmDockerFrom } from "./container-options.ts";
 import { embeddedOption, quietOption } from "./shared-options.ts";
 import { parseDuration, parseEnv, parseLabels, parseNumber, parseSizeMib } from "./values.ts";
 
@@ -77,6 +77,7 @@ export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
     ...shapeFrom(arguments_),
     container,
     docker: dockerFrom(container),
+    vmDocker: vmDockerFrom(container),
     cwd: arguments_.get("cwd"),
     user: arguments_.get("user"),
     rootfs: rootfs === undefined ? undefined : resolve(rootfs),

@@ -6,7 +6,7 @@ export interface Named {
   readonly name?: string | null;
 }
 
-type Kind = "sandbox" | "process" | "checkpoint" | "key";
+type Kind = "sandbox" | "process" | "checkpoint" | "key" | "machine";
 
 const SHOWN = 4;
 
@@ -34,6 +34,7 @@ const listings = {
   process: "ps SANDBOX",
   checkpoint: "checkpoints SANDBOX",
   key: "keys ls",
+  machine: "machines ls",
 };
 
 function ambiguous(kind: Kind, text: string, candidates: readonly Named[]): SandboxError {

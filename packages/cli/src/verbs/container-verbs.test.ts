@@ -76,3 +76,14 @@ describe("sandpiper caches", () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("default/npm")]);
   });
 });
+
+describe("sandpiper machines", () => {
+  it("are listed as JSON", async () => {
+    expect(await node.run("machines", "ls")).toEqual({ stdout: "[]\n", stderr: "", exitCode: 0 });
+  });
+
+  it.each(["inspect", "stop"])("%s exits with 1 for a machine that does not exist", async (action) => {
+    const { exitCode, stderr } = await node.run("machines", action, "shop");
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("sandpiper machines ls")]);
+  });
+});

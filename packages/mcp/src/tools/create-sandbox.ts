@@ -24,6 +24,11 @@ export const createSandbox = defineTool({
       .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
       .optional()
       .describe("The provider that runs it; the server's default if omitted."),
+    project: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/)
+      .optional()
+      .describe("The project of a container. With vm-docker, sandboxes of one project share a virtual machine."),
     language: z.string().optional().describe("The default language of execute_code; python if omitted."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
     keep: z.boolean().optional().describe("If true, it outlives the session until it is destroyed."),
@@ -36,7 +41,7 @@ export const createSandbox = defineTool({
   }),
   output: z.object(sandboxFields),
   async run(
-    { name, memory_mib, vcpu_count, disk_mib, image, provider, language, env, keep, idle_timeout_seconds },
+    { name, memory_mib, vcpu_count, disk_mib, image, provider, project, language, env, keep, idle_timeout_seconds },
     { session },
   ) {
     const sandbox = await session.create(
@@ -47,6 +52,7 @@ export const createSandbox = defineTool({
         ...(disk_mib !== undefined && { diskMib: disk_mib }),
         ...(image !== undefined && { image }),
         ...(provider !== undefined && { provider }),
+        ...(project !== undefined && { container: { project } }),
         ...(language !== undefined && { language }),
         ...(env !== undefined && { env }),
         ...(idle_timeout_seconds !== undefined && { idleTimeoutMs: idle_timeout_seconds * 1000 }),

@@ -9,6 +9,7 @@ const absolutePath = z
   .meta({ allowed: "an absolute path" });
 const optionalPath = absolutePath.nullable().default(null);
 const origin = z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text);
+const gitHost = z.string().refine((text) => URL.parse(`https://${text}`)?.host === text);
 const providerName = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]);
 const engineName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
 const count = z.int().min(1);
@@ -159,16 +160,43 @@ export const nodeConfigSchema = z.strictObject({
         description: "Files written by `docker save`; every project's machine loads their images.",
         allowed: "absolute paths",
       }),
+      allowedPaths: z.array(absolutePath).default([]).meta({
+        description: "Directories of this host that sandboxes can copy as their workspace, including subdirectories.",
+        allowed: "absolute paths",
+      }),
+      gitHosts: z.array(gitHost).default([]).meta({
+        description:
+          "Hosts of repositories that may have a private address or use http. Public hosts with https are always allowed.",
+        allowed: "host names, with :port unless it is the usual one",
+      }),
+      workspaceMib: count.default(2048).meta({ description: "Maximum size of a workspace, in MiB." }),
+      imageCacheMib: z.int().min(0).default(20_480).meta({
+        description: "How much of the images that it pulled the node keeps for the machines of other projects, in MiB.",
+      }),
       machineImage: optionalPath.meta({
-        description: "Image of the machines on macOS (a disk) and Windows (an archive).",
-        shownDefault: "on Linux, the image that set-up builds",
+        description:
+          "Root filesystem of the machines: on Linux a directory, an ext4 image or an archive; on macOS a disk; on Windows an archive.",
+        shownDefault: "on Linux, the one that set-up builds",
+      }),
+      kernel: optionalPath.meta({ description: "Kernel of the machines (Linux).", shownDefault: "Debian's" }),
+      initrd: optionalPath.meta({
+        description: "Initramfs of the machines (Linux), with the modules of `kernel`. Sandpiper adds its agent.",
+        shownDefault: "the modules of Debian's kernel",
+      }),
+      volumesMib: count.default(20_480).meta({
+        description: "Disk of a project's volumes and caches, in MiB. It outlives the machine if it has caches.",
       }),
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
       vcpuCount: count.default(2).meta({ description: "CPUs of a project's machine." }),
       diskMib: count.default(20_480).meta({ description: "Disk of a project's machine, in MiB." }),
-      idleMs: durationMs.default(30 * 60_000).meta({
-        description: "How long a machine without sandboxes keeps running, in milliseconds.",
-      }),
+      idleMs: z
+        .int()
+        .min(0)
+        .default(30 * 60_000)
+        .meta({
+          description:
+            "How long a machine without sandboxes keeps running, in milliseconds; 0 stops it with its last sandbox.",
+        }),
     })
     .prefault({}),
   defaults: z

@@ -46,7 +46,8 @@ describe("checkProvider", () => {
     const provider = failing({
       capabilities: { supportsContainers: true } as Provider["capabilities"],
       probe: async () => ({ available: true, detail: "QEMU 7" }),
-      create: () => Promise.reject(new SandboxError("project_required", { message: "no project" })),
+      machines: {} as NonNullable<Provider["machines"]>,
+      create: () => Promise.reject(new Error("the check created an instance")),
     });
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; not tried" });
   });

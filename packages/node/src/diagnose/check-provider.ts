@@ -15,6 +15,8 @@ export async function checkProvider(
     if (!status.available) return { name, status: bad, detail: status.reason, hint: status.hint };
     if (status.isFirstUse === true) return { name, status: "ok", detail: status.detail };
     found = status.detail;
+    // Trying it would start the machine of a project, which takes long.
+    if (provider.machines !== undefined) return { name, status: "ok", detail: `${found}; not tried` };
     const startedAtMs = performance.now();
     const config = supportsContainers ? { container: { imagePullPolicy: "never" } as const } : {};
     await using sandbox = await Sandbox.create(provider, config);
@@ -27,8 +29,6 @@ export async function checkProvider(
     if (supportsContainers && reason === "image_not_found") {
       return { name, status: "ok", detail: `${found}; not tried, because the default image is not pulled yet` };
     }
-    // Trying it would start a virtual machine.
-    if (reason === "project_required") return { name, status: "ok", detail: `${found}; not tried` };
     return { name, status: bad, detail: message, hint: hint ?? "Run npm test in Sandpiper's directory for details." };
   }
 }

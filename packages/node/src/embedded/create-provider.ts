@@ -1,25 +1,34 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import {
+  DEFAULT_IMAGE,
   DockerProvider,
   FirecrackerProvider,
   Guard,
   GvisorProvider,
+  HostImages,
+  HostWorkspaces,
   type KillList,
   type KillTarget,
   LocalProvider,
   MachineDriver,
+  MachineImages,
   machineKillList,
+  ProjectDisks,
   ProjectVms,
+  projectOfMachine,
   QemuProvider,
+  SavedArchives,
   stateDirectory,
   VmDockerProvider,
   type VmDriver,
   VzDriver,
   WslDriver,
 } from "@sandpiper/providers";
+import { isPublicAddress } from "../webhooks/public-address.ts";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory, stripTypes } from "@sandpiper/providers";
 
@@ -67,12 +76,26 @@ interface FirecrackerSettings {
 interface VmDockerSettings {
   /** Files written by `docker save`; every machine loads their images. */
   readonly images?: readonly string[] | undefined;
-  /** Image of the machines on macOS (a disk) and Windows (an archive); set-up builds the one for Linux. */
+  /** Root filesystem of the machines; on Linux, set-up builds one. */
   readonly machineImage?: string | undefined;
+  /** Directories of this host that sandboxes can copy as their workspace; none by default. */
+  readonly allowedPaths?: readonly string[] | undefined;
+  /** Hosts of repositories that may be private and use http; all public hosts are allowed. */
+  readonly gitHosts?: readonly string[] | undefined;
+  /** The largest workspace. */
+  readonly workspaceMib?: number | undefined;
+  /** How much of pulled images this host keeps. */
+  readonly imageCacheMib?: number | undefined;
   /** Memory of one machine. */
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
   readonly diskMib?: number | undefined;
+  /** Disk of a project's volumes and caches, which outlives its machines. */
+  readonly volumesMib?: number | undefined;
+  /** Kernel of the machines; Debian's by default. */
+  readonly kernel?: string | undefined;
+  /** Initramfs whose content replaces the modules of Debian's kernel. */
+  readonly initrd?: string | undefined;
   /** How long a machine without sandboxes keeps running. */
   readonly idleMs?: number | undefined;
 }
@@ -118,18 +141,37 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
 function createVmDockerProvider(
   home: string,
   {
-    image,
+    image = DEFAULT_IMAGE,
     killList,
     ...settings
   }: VmDockerSettings & Pick<DockerSettings, "image"> & Pick<ProviderOptions, "killList">,
 ): Provider {
-  const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
-  const machines = new Map<string, readonly KillTarget[]>();
-  const driver = createVmDriver(home, machines, settings);
-  const listFor = (id: string) => killList && machineKillList(killList, () => machines.get(id) ?? []);
+  const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, imageCacheMib = 20_480, idleMs } = settings;
+  const disks = new ProjectDisks({ directory: join(home, "vm/projects"), sizeMib: settings.volumesMib ?? 20_480 });
+  const targets = new Map<string, readonly KillTarget[]>();
+  const driver = createVmDriver(home, settings, { disks, killList: targets });
+  const listFor = (id: string) => killList && machineKillList(killList, () => targets.get(id) ?? []);
+  const host = new HostImages({
+    directory: join(home, "vm/images"),
+    maxBytes: imageCacheMib * 2 ** 20,
+    maxImageBytes: diskMib * 2 ** 20,
+  });
+  const { allowedPaths = [], gitHosts = [], workspaceMib = 2048 } = settings;
+  const workspaces = new HostWorkspaces({
+    directory: join(tmpdir(), `sandpiper-workspaces-${process.getuid?.() ?? 0}`),
+    allowedPaths,
+    ownPaths: [home],
+    gitHosts,
+    isPublicAddress,
+    maxBytes: workspaceMib * 2 ** 20,
+  });
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
     probe: () => driver.probe(),
+    images: new MachineImages({ host, archives: new SavedArchives(settings.images ?? []) }),
+    defaultImage: image,
+    workspaces,
+    disks,
     createEngineProvider: (vm, clock) =>
       new DockerProvider({
         stateDirectory: vm.directory,
@@ -137,6 +179,9 @@ function createVmDockerProvider(
         image,
         clock,
         killList: listFor(vm.id),
+        // The engine of a machine has no other user, and its caches outlive this directory.
+        home: "machine",
+        readWorkspace: (workspace, options) => workspaces.archive(workspace, options),
       }),
   });
 }
@@ -144,19 +189,28 @@ function createVmDockerProvider(
 /** Selects the driver for this operating system. */
 function createVmDriver(
   home: string,
-  killList: KillList,
-  { images: archives = [], machineImage }: VmDockerSettings,
+  settings: VmDockerSettings,
+  { disks, killList }: { readonly disks: ProjectDisks; readonly killList: KillList },
 ): VmDriver {
+  const { images: archives = [], machineImage, kernel, initrd } = settings;
   // Kept apart from provider qemu, which would take these machines for its sandboxes.
   const stateDirectory = join(home, "vm");
   const directory = join(stateDirectory, "engines");
   if (process.platform === "darwin") return new VzDriver({ directory, image: machineImage, archives });
   if (process.platform === "win32") return new WslDriver({ directory, image: machineImage, archives });
   return new MachineDriver({
-    machines: new QemuProvider({ stateDirectory, killList }),
+    machines: new QemuProvider({
+      stateDirectory,
+      initrd,
+      volumeDisk: (spec) => disks.plan(projectOfMachine(spec)),
+      killList,
+    }),
     directory,
     consoleLog: (id) => join(stateDirectory, "qemu/instances", id, "machine/console.log"),
     archives,
+    disks,
+    image: machineImage,
+    kernel,
   });
 }
 

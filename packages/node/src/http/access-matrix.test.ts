@@ -70,6 +70,7 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     project: "none",
     cache: "none",
     volume: "sandpiper-data-01234567-89ab-4cde-8f01-23456789abcd",
+    machine: "none",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -177,18 +178,12 @@ describe.each(ofSandbox)(title, (operation) => {
   );
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|volume)\}/.test(path)))(
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|volume|machine)\}/.test(path)))(
   title,
   (operation) => {
     it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
-      const path = pathOf(operation, {
-        process: name,
-        key: name,
-        webhook: name,
-        checkpoint: name,
-        cache: name,
-        volume: name,
-      });
+      const kinds = ["process", "key", "webhook", "checkpoint", "cache", "volume", "machine"];
+      const path = pathOf(operation, Object.fromEntries(kinds.map((kind) => [kind, name])));
       await expectRefused(operation, 404, { key: adminKey(), path });
     });
   },

@@ -37,6 +37,7 @@ export interface PathParams {
   readonly project: string;
   readonly cache: string;
   readonly volume: string;
+  readonly machine: string;
 }
 
 export type { Bindings };

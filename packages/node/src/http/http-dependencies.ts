@@ -7,6 +7,7 @@ import type { Forks } from "../checkpoints/forks.ts";
 import type { SharedKeyService } from "../cluster/shared-key-service.ts";
 import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeContainers } from "../containers/node-containers.ts";
+import type { NodeMachines } from "../containers/node-machines.ts";
 import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { Stops } from "../containers/stops.ts";
 import type { Peers } from "../forward/peers.ts";
@@ -55,6 +56,7 @@ export interface HttpDependencies {
   readonly forks: Forks;
   readonly containers: NodeContainers;
   readonly volumes: NodeVolumes;
+  readonly machines: NodeMachines;
   readonly rebuilds: Pick<Rebuilds, "rebuild">;
   readonly stops: Pick<Stops, "stop" | "start">;
   readonly nodes: NodeDirectory;

@@ -14,7 +14,8 @@ import type { PathParams } from "./call.ts";
 
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
-  const { id, process, checkpoint, key = "", webhook = "", project = "", cache = "", volume = "" } = given;
+  const { id, process, checkpoint, key = "", webhook = "", ...names } = given;
+  const { project = "", cache = "", volume = "", machine = "" } = names;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
@@ -22,7 +23,8 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
   const isCache = projectNameSchema.safeParse(project).success && cacheNameSchema.safeParse(cache).success;
   if (cache !== "" && !isCache) throw noSuchCache(project, cache);
   if (volume !== "" && !volumeNameSchema.safeParse(volume).success) throw noSuchVolume(volume);
-  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook, project, cache, volume };
+  const required = { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "" };
+  return { ...required, key, webhook, project, cache, volume, machine };
 }
 
 function noSuchProcess(process: string): SandboxError {

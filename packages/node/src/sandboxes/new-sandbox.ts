@@ -52,7 +52,8 @@ export function newSandbox(
     metadata: body.metadata ?? {},
     env,
     image: imageOf(body.image, provider, defaults),
-    container: body.container ?? null,
+    // An empty object gets the tenant's default project.
+    container: body.container ?? (provider.machines === undefined ? null : {}),
     memoryMib,
     vcpuCount,
     diskMib,

@@ -1,4 +1,4 @@
-import { type Clock, type Sandbox, SandboxConfig, type SandboxError, WarmPool } from "@sandpiper/core";
+import { type Clock, type Sandbox, SandboxConfig, SandboxError, WarmPool } from "@sandpiper/core";
 import type { PoolKeyBody, PoolResource, SetPoolBody } from "@sandpiper/protocol";
 import { instanceKeyText } from "./instance-key.ts";
 import { imageOf, type SandboxDefaults } from "./new-sandbox.ts";
@@ -70,8 +70,10 @@ export class NodePool {
       maxProcesses: body.maxProcesses ?? defaults.maxProcesses,
     });
     const provider = body.provider ?? defaults.provider;
-    // Reports an unknown provider now rather than at every boot.
-    const image = imageOf(body.image, providers.require(provider), defaults);
+    // Reports an unusable provider now rather than at every boot.
+    const found = providers.require(provider);
+    if (found.machines !== undefined && target > 0) throw noProject(provider);
+    const image = imageOf(body.image, found, defaults);
     const key = { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses };
     this.#pool.setTarget(key, target);
     const text = instanceKeyText(key);
@@ -81,4 +83,11 @@ export class NodePool {
   close(): Promise<void> {
     return this.#pool.close();
   }
+}
+
+function noProject(provider: string): SandboxError {
+  return new SandboxError("project_required", {
+    message: `a warm pool cannot hold sandboxes of provider ${provider}: each belongs to a project, and a pool to none`,
+    hint: "keep one small sandbox in the project, which keeps its machine running",
+  });
 }

@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
-import { type CreateSandboxBody, createSandboxBodySchema } from "@sandpiper/protocol";
+import { type CreateSandboxBody, createSandboxBodySchema, projectNameSchema } from "@sandpiper/protocol";
 
-const optionsSchema = createSandboxBodySchema.pick({
+const bodySchema = createSandboxBodySchema.pick({
   name: true,
   provider: true,
   image: true,
@@ -17,6 +17,9 @@ const optionsSchema = createSandboxBodySchema.pick({
   idleTimeoutMs: true,
 });
 
+/** A query has no nested fields, so the project of a container stands alone. */
+const optionsSchema = bodySchema.extend({ project: projectNameSchema.optional() });
+
 const numbers = /^(memoryMib|vcpuCount|diskMib|maxProcesses|timeoutMs|ttlMs|idleTimeoutMs)$/;
 
 /** Parses the query of `/create`. */
@@ -25,7 +28,10 @@ export function createOptions(query: URLSearchParams): CreateSandboxBody {
   const repeated = [...query.keys()].find((key, index, keys) => keys.indexOf(key) !== index);
   if (repeated !== undefined) throw invalid(`${repeated} occurs more than once`);
   const parsed = optionsSchema.safeParse(Object.fromEntries(entries));
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const { project, ...body } = parsed.data;
+    return project === undefined ? body : { ...body, container: { project } };
+  }
   throw invalid(parsed.error.issues.map(({ path, message }) => [path.join("."), message].join(": ")).join("; "));
 }
 

@@ -9,6 +9,7 @@ import { PreparedInstances } from "../checkpoints/prepared-instances.ts";
 import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
+import { NodeMachines } from "../containers/node-machines.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
 import { Stops } from "../containers/stops.ts";
 import { createProvider, type ProviderOptions, stripTypes } from "../embedded/create-provider.ts";
@@ -108,6 +109,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const rebuilds = new Rebuilds(shared);
   const stops = new Stops({ ...shared, checkpoints });
   const containers = new NodeContainers({ registry, providers, defaultProvider });
+  const machines = new NodeMachines({ registry, providers });
 
   const handoffs =
     leaseOwnership &&
@@ -154,6 +156,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     stops,
     containers,
     volumes,
+    machines,
     handoffs,
     locator,
     keys,
@@ -171,7 +174,13 @@ function configuredProviders(
   const firecracker = { ...config.firecracker, kernel: config.firecracker.kernel ?? undefined, connectTimeoutMs };
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
-  const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
+  const { machineImage, kernel, initrd } = config.vmDocker;
+  const vmDocker = {
+    ...config.vmDocker,
+    machineImage: machineImage ?? undefined,
+    kernel: kernel ?? undefined,
+    initrd: initrd ?? undefined,
+  };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
     createProvider(name, { home: join(home, "node"), docker, qemu, firecracker, vmDocker, killList }),
   );

@@ -4,6 +4,7 @@ import { eventListSchema, listEventsQuerySchema } from "./event.ts";
 import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema } from "./key.ts";
+import { machineRoutes } from "./machine-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
@@ -87,6 +88,7 @@ export const routes = {
 
   ...checkpointRoutes,
   ...containerRoutes,
+  ...machineRoutes,
 
   startProcess: {
     ...make,

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import type { PathPolicy } from "../host/allowed-path.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import type { KillList } from "../host/kill-list.ts";
@@ -15,9 +16,9 @@ import { killContainersTarget } from "./engine/kill-containers-target.ts";
 import { homeOf } from "./engine/labels.ts";
 import { EngineEvents } from "./events/engine-events.ts";
 import { AgentVolume } from "./storage/agent-volume.ts";
-import type { PathPolicy } from "./storage/binds.ts";
+import type { ReadWorkspace } from "./workspace/copy-workspace.ts";
 
-const DEFAULT_IMAGE = "python:3.13-slim";
+export const DEFAULT_IMAGE = "python:3.13-slim";
 const DEFAULT_NETWORKS = ["bridge"];
 /** gVisor isolates containers from the kernel; used where the engine has it. */
 const PREFERRED_RUNTIME = "runsc";
@@ -45,6 +46,10 @@ export interface DockerOptions {
   readonly runtime?: string | undefined;
   /** Receives what the lease guard must kill, for nodes of a cluster. */
   readonly killList?: KillList | undefined;
+  /** Identifies this home on the engine; follows from the state directory by default. */
+  readonly home?: string | undefined;
+  /** Reads workspaces that are copied. */
+  readonly readWorkspace?: ReadWorkspace | undefined;
 }
 
 /** Everything that creating containers needs. */
@@ -61,6 +66,7 @@ export interface DockerHost extends NetworkPolicy, PortPolicy {
   readonly runtime: string | undefined;
   readonly paths: PathPolicy;
   readonly boots: Semaphore;
+  readonly readWorkspace: ReadWorkspace | undefined;
 }
 
 /** Connects to the engine, and throws an error with a hint if a requirement is missing. */
@@ -71,7 +77,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
   const engine = await Engine.connect(endpoint);
   requireSameProcessor(engine);
   requireRuntime(engine, options.runtime);
-  const home = homeOf(stateDirectory);
+  const home = options.home ?? homeOf(stateDirectory);
   const targetsOf = (id: SandboxId) => [killContainersTarget(engine, { id, home, engineUrl })];
   const isRemote = endpoint.url.protocol !== "unix:";
   return {
@@ -88,6 +94,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     networks: options.networks ?? DEFAULT_NETWORKS,
     hostPorts: options.hostPorts ?? [],
     hostAddresses: options.hostAddresses ?? [],
+    readWorkspace: options.readWorkspace,
     paths: {
       allowedPaths: options.allowedPaths ?? [],
       ownPaths: [stateDirectory, ...(isRemote ? [] : [decodeURIComponent(endpoint.url.pathname)])],

@@ -11,6 +11,7 @@ import { DockerInstance } from "./instance.ts";
 import { undoInstance } from "./remove-instance.ts";
 import { mountsOf } from "./storage/mounts.ts";
 import { createVolumes } from "./storage/volumes.ts";
+import { copyWorkspace } from "./workspace/copy-workspace.ts";
 import { cloneWorkspace } from "./workspace/workspace.ts";
 
 export interface LaunchOptions {
@@ -35,7 +36,11 @@ export async function launchInstance(host: DockerHost, options: LaunchOptions): 
       return await start(host, options);
     }, signal);
     // Outside the limit on concurrent starts: a large repository takes long.
-    await cloneWorkspace(host.engine, spec, { container: instance.containerId, signal });
+    const workspace = { container: instance.containerId, signal };
+    await cloneWorkspace(host.engine, spec, workspace);
+    // A restored container has the workspace of its checkpoint, even if that is empty.
+    const isRestored = options.onCreated !== undefined;
+    if (!isRestored) await copyWorkspace(host.engine, spec, { ...workspace, read: host.readWorkspace });
     return instance;
   } catch (error) {
     instance?.abandon();

@@ -85,3 +85,20 @@ test("passes only the agent's own arguments to it, because the kernel hands on e
   const known = ["quiet", "no_timer_check", "noreplace-smp"];
   expect(kernel.split(" ").filter((word) => !/[=.]/.test(word) && !known.includes(word))).toEqual([]);
 });
+
+test("adds the agent to an initrd that replaces the modules, and reports one that cannot be read", async () => {
+  await cacheKernel("6.1.1-1");
+  const kernel = await findKernel({ XDG_CACHE_HOME: directory });
+  const [agent, initrd] = [join(directory, "agent"), join(directory, "initrd.img")];
+  await writeFile(agent, "agent");
+  await writeFile(initrd, kernelArchive([{ kind: "file", path: "modules/own.ko", bytes: Buffer.from("own") }]));
+  const made = await guestKernel({ directory: join(directory, "boot"), kernel, agent, initrd });
+  const archive = await readFile(made.initramfs);
+  const added = archive.subarray(Math.ceil((await readFile(initrd)).length / 512) * 512);
+  expect(readMembers(await readFile(initrd)).get("modules/own.ko")).toBe("own");
+  expect(archive.subarray(0, (await readFile(initrd)).length)).toEqual(await readFile(initrd));
+  expect(readMembers(added).get("init")).toBe("agent");
+  expect([...readMembers(added).keys()].filter((name) => name.endsWith(".ko"))).toEqual([]);
+  const missing = { directory: join(directory, "boot"), kernel, agent, initrd: join(directory, "none") };
+  await expect(guestKernel(missing)).rejects.toMatchObject({ reason: "no_such_kernel" });
+});

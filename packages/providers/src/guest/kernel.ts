@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { cacheDirectory } from "../host/cache-directory.ts";
@@ -50,15 +50,19 @@ export interface GuestKernelOptions {
   readonly kernel: Kernel;
   /** The agent's binary, which is the machine's first process. */
   readonly agent: string;
+  /** An initramfs whose content replaces the modules: the agent is added to it as the first process. */
+  readonly initrd?: string | undefined;
 }
 
 /** Larger than the loader at the start of a kernel's file. */
 const STUB_BYTES = 64 * 1024;
+const ALIGNMENT = 512;
 
 export async function guestKernel(options: GuestKernelOptions): Promise<GuestKernel> {
-  const { directory, kernel, agent } = options;
-  const files = [kernel.path, agent, ...kernel.modules];
+  const { directory, kernel, agent, initrd } = options;
+  const files = [kernel.path, agent, ...(initrd === undefined ? kernel.modules : [initrd])];
   const fact = `guest kernel ${kernelCommandLine}`;
+  await requireReadable(kernel.path, initrd);
   const sha = await remembered({ directory: join(directory, "known"), fact, files }, () => build(options));
   const made = bootFiles(directory, sha);
   if (!existsSync(made.initramfs) || !existsSync(made.stub)) await build(options);
@@ -66,18 +70,33 @@ export async function guestKernel(options: GuestKernelOptions): Promise<GuestKer
 }
 
 /** Reads all files completely, which takes a moment; returns their digest. */
-async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<string> {
-  const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
-  const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
-    throw new SandboxError("no_such_kernel", {
-      message: `the kernel ${JSON.stringify(kernel.path)} cannot be read: ${error.message}`,
-    });
-  });
+async function build({ directory, kernel, agent, initrd }: GuestKernelOptions): Promise<string> {
+  const own = kernelArchive(await initramfsEntries(initrd === undefined ? kernel.modules : [], agent));
+  const archive = initrd === undefined ? own : Buffer.concat([padded(await readFile(initrd)), own]);
+  const kernelBytes = await readFile(kernel.path);
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
   const made = bootFiles(directory, sha);
   await publish(made.initramfs, archive);
   await publish(made.stub, stubOf(kernelBytes));
   return sha;
+}
+
+async function requireReadable(kernel: string, initrd: string | undefined): Promise<void> {
+  for (const [what, path] of [
+    ["kernel", kernel] as const,
+    ...(initrd === undefined ? [] : [["initrd", initrd] as const]),
+  ]) {
+    await access(path, constants.R_OK).catch((error: Error) => {
+      throw new SandboxError("no_such_kernel", {
+        message: `the ${what} ${JSON.stringify(path)} cannot be read: ${error.message}`,
+      });
+    });
+  }
+}
+
+/** The kernel unpacks archives one after another, and ignores zeros between them. */
+function padded(archive: Buffer): Buffer {
+  return Buffer.concat([archive, Buffer.alloc((ALIGNMENT - (archive.length % ALIGNMENT)) % ALIGNMENT)]);
 }
 
 function stubOf(kernel: Buffer): Uint8Array {

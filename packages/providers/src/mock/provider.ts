@@ -6,6 +6,7 @@ import {
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
+  type Machines,
   type PreparedInstance,
   type Provider,
   type ProviderCapabilities,
@@ -32,6 +33,8 @@ export interface MockProviderOptions {
   readonly faults?: MockFaults;
   /** Makes it a provider of containers. */
   readonly containers?: MockContainers | undefined;
+  /** Makes it a provider of machines. */
+  readonly machines?: Machines | undefined;
   /** What its checkpoints keep; memory by default. */
   readonly checkpoint?: "memory" | "filesystem" | undefined;
 }
@@ -41,6 +44,7 @@ export class MockProvider implements Provider {
   readonly name = "mock";
   readonly capabilities: ProviderCapabilities;
   readonly containers: MockContainers | undefined;
+  readonly machines: Machines | undefined;
   readonly faults: MockFaults;
   readonly #clock: Clock;
   /** The host that all its programs share. */
@@ -50,6 +54,7 @@ export class MockProvider implements Provider {
   constructor(options: MockProviderOptions = {}, host: Map<SandboxId, Entry> = new Map()) {
     this.faults = options.faults ?? {};
     this.containers = options.containers;
+    this.machines = options.machines;
     const { checkpoint = "memory" } = options;
     this.capabilities = {
       isolation: "none",

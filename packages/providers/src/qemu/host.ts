@@ -60,12 +60,12 @@ export function findQemuState(
 }
 
 /** Finds the parts that set-up installs. */
-export async function findQemuHost(state: QemuState): Promise<QemuHost> {
+export async function findQemuHost(state: QemuState, initrd?: string): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
   const kernel = await findKernel();
   const directory = join(state.stateDirectory, "qemu/boot");
-  const boot = sharedByKey((path) => guestKernel({ directory, kernel: { ...kernel, path }, agent }));
+  const boot = sharedByKey((path) => guestKernel({ directory, kernel: { ...kernel, path }, agent, initrd }));
   const accelerator = await findAccelerator(qemu, () => boot(kernel.path));
   return {
     ...state,

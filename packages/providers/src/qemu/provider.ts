@@ -24,7 +24,13 @@ import { removeAbandonedMachines, removeTransientMachine } from "../host/transie
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
-import { type LaunchedMachine, launchMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
+import {
+  type LaunchedMachine,
+  launchMachine,
+  makeMachineDirectory,
+  moveMachine,
+  VOLUMES_DISK,
+} from "./machine/launch-machine.ts";
 import { DEVICES, MONITOR_SOCKET, TRANSLATED_PROCESSOR } from "./machine/machine-arguments.ts";
 import type { MachineShape } from "./machine/machine-shape.ts";
 import { loadState } from "./machine/migration.ts";
@@ -38,7 +44,18 @@ import { Templates } from "./template/templates.ts";
 /** QEMU accepts a new client once it has noticed that the last one is gone. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
+/** A disk for volumes, in raw format. */
+export interface VolumeDisk {
+  readonly sizeMib: number;
+  /** Creates its file at a path in the machine's directory, which is removed with the machine. */
+  attach(path: string): Promise<void>;
+}
+
 export interface QemuProviderOptions extends KernelProviderOptions {
+  /** Finds the disk for the volumes of a machine; without it, machines have none. */
+  readonly volumeDisk?: ((spec: InstanceSpec) => Promise<VolumeDisk>) | undefined;
+  /** An initramfs whose content, such as modules of another kernel, replaces the modules of Debian's. */
+  readonly initrd?: string | undefined;
   /** How many prepared machines to keep for each shape that sandboxes have used. */
   readonly prepared?: number | undefined;
   /** Installs missing parts; runs this clone's set-up by default. */
@@ -52,7 +69,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   readonly #prepared: PreparedMachines;
   readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #provision: Provision;
-  readonly #killList: QemuProviderOptions["killList"];
+  readonly #options: Pick<QemuProviderOptions, "volumeDisk" | "initrd" | "killList">;
   readonly #findHost = shared(() => {
     this.#host = this.#enterHost();
     return this.#host;
@@ -64,7 +81,7 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
     super("vm", options);
     this.#prepared = new PreparedMachines(options.prepared ?? 0);
     this.#provision = options.provision ?? provision;
-    this.#killList = options.killList;
+    this.#options = options;
   }
 
   probe(): Promise<ProviderStatus> {
@@ -80,13 +97,14 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   async create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance> {
     signal.throwIfAborted();
     const host = await this.#provideHost(spec.rootfs, { signal, ...options });
-    const shape = await this.#shape(host, spec, options);
+    const volumes = await this.#options.volumeDisk?.(spec);
+    const shape = { ...(await this.#shape(host, spec, options)), volumesMib: volumes?.sizeMib };
     const template = await this.#template(host, shape, { signal, ...options });
     return await this.boot(async () => {
       await this.record(host.store, spec);
       return await this.#start(host, spec, async () => {
-        const machine = await this.#clone(host, spec, { template, shape, signal });
-        this.#prepared.refill(host, shape, template);
+        const machine = await this.#clone(host, spec, { template, shape, signal, volumes });
+        if (volumes === undefined) this.#prepared.refill(host, shape, template);
         return machine;
       });
     }, signal);
@@ -169,12 +187,19 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   async #clone(
     host: QemuHost,
     { id }: InstanceSpec,
-    options: Pick<CloneOptions, "template" | "shape" | "signal">,
+    {
+      volumes,
+      ...options
+    }: Pick<CloneOptions, "template" | "shape" | "signal"> & {
+      readonly volumes: VolumeDisk | undefined;
+    },
   ): Promise<LaunchedMachine> {
     const target = { name: id, directory: host.machineDirectory(id), ...options };
-    const prepared = this.#prepared.take(host, options.shape);
+    // A prepared machine has no disk for volumes.
+    const prepared = volumes === undefined ? this.#prepared.take(host, options.shape) : undefined;
     if (prepared === undefined) {
       await makeMachineDirectory(target.directory);
+      await volumes?.attach(join(target.directory, VOLUMES_DISK));
       const machine = await launchClone(host, target);
       await loadState(machine.monitor);
       return machine;
@@ -221,12 +246,12 @@ export class QemuProvider extends KernelProvider implements Provider, AsyncDispo
   }
 
   #findState(): QemuState {
-    this.#state ??= findQemuState(this.stateDirectory, { killList: this.#killList });
+    this.#state ??= findQemuState(this.stateDirectory, { killList: this.#options.killList });
     return this.#state;
   }
 
   async #enterHost(): Promise<QemuHost> {
-    const host = await findQemuHost(this.#findState());
+    const host = await findQemuHost(this.#findState(), this.#options.initrd);
     await removeAbandonedMachines(host);
     return host;
   }

@@ -35,6 +35,10 @@ export class VmDockerInstance implements Instance {
     this.exited = Promise.race([container.exited, machineExit(engine)]);
   }
 
+  get addresses(): Instance["addresses"] {
+    return this.#engine.ports.of(this.id);
+  }
+
   connect(signal: AbortSignal): Promise<ConnectedChannel> {
     return this.#engine.while((both) => this.#container.connect(both), signal);
   }

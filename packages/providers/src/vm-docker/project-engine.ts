@@ -1,5 +1,6 @@
 import type { Clock, Provider } from "@sandpiper/core";
 import { unlessAborted } from "../host/unless-aborted.ts";
+import { PublishedPorts } from "./published-ports.ts";
 import { machineEnded } from "./vm/project-vm.ts";
 import type { Vm } from "./vm/vm-driver.ts";
 
@@ -9,13 +10,24 @@ export class ProjectEngine {
   readonly provider: Provider;
   /** Aborted, with the reason, once the machine has ended. */
   readonly gone: AbortSignal;
+  readonly ports: PublishedPorts;
+  /** Sandboxes of this machine have used caches. */
+  hasCaches = false;
 
   constructor(vm: Vm, createProvider: (clock: Clock) => Provider, clock: Clock) {
     const ending = new AbortController();
     this.vm = vm;
     this.gone = ending.signal;
     this.provider = createProvider(clockUntil(ending.signal, clock));
-    vm.exited.then((exit) => ending.abort(machineEnded(vm, exit)));
+    const { containers } = this.provider;
+    this.ports = new PublishedPorts({
+      vm,
+      addressOf: async (id, port) => (await containers?.get(id))?.addresses[port],
+    });
+    vm.exited.then((exit) => {
+      ending.abort(machineEnded(vm, exit));
+      return this.ports.closeAll();
+    });
   }
 
   /** Runs work in the machine, and rejects with `machine_ended` when the machine ends first. */

@@ -1,6 +1,7 @@
 import {
   type CheckpointRequirements,
   type Clock,
+  type ContainerOptions,
   type CreateInstanceOptions,
   type DestroyOptions,
   type Instance,
@@ -16,13 +17,17 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { shared } from "../host/shared.ts";
 import { VmDockerContainers } from "./containers.ts";
-import { explainMissingImage } from "./driver/load-images.ts";
+import type { ProjectDisks } from "./disk/project-disks.ts";
+import type { MachineImages } from "./image/machine-images.ts";
 import { VmDockerInstance } from "./instance.ts";
+import { VmDockerMachines } from "./machines.ts";
 import { ProjectEngine } from "./project-engine.ts";
 import { ProjectEngines } from "./project-engines.ts";
+import { requireDial } from "./published-ports.ts";
 import { requireProject } from "./requirements.ts";
 import type { ProjectVms } from "./vm/project-vms.ts";
 import type { Vm } from "./vm/vm-driver.ts";
+import type { HostWorkspaces } from "./workspace/host-workspaces.ts";
 
 /** Node.js names of processors, and their names in images. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
@@ -33,6 +38,11 @@ export interface VmDockerProviderOptions {
   readonly probe: () => Promise<ProviderStatus>;
   /** Creates the provider for the engine of one machine. */
   readonly createEngineProvider: (vm: Vm, clock: Clock) => Provider;
+  readonly images: MachineImages;
+  readonly workspaces: Pick<HostWorkspaces, "require">;
+  readonly disks: ProjectDisks;
+  /** For sandboxes that set no image. */
+  readonly defaultImage: string;
   readonly clock?: Clock | undefined;
 }
 
@@ -50,36 +60,56 @@ export class VmDockerProvider implements Provider {
   });
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;
-  /** The machines, for the operator to list and remove. */
-  readonly vms: ProjectVms;
+  readonly machines: VmDockerMachines;
+  readonly #vms: ProjectVms;
+  readonly #images: MachineImages;
+  readonly #defaultImage: string;
+  readonly #workspaces: VmDockerProviderOptions["workspaces"];
+  readonly #disks: ProjectDisks;
   readonly #engines: ProjectEngines;
   readonly #enter = shared(() => this.#reconcile());
 
-  constructor({ vms, probe, createEngineProvider, clock = systemClock }: VmDockerProviderOptions) {
-    this.vms = vms;
-    this.probe = probe;
+  constructor(options: VmDockerProviderOptions) {
+    const { vms, images, createEngineProvider, clock = systemClock } = options;
+    this.#vms = vms;
+    this.#images = images;
+    this.#defaultImage = options.defaultImage;
+    this.#workspaces = options.workspaces;
+    this.#disks = options.disks;
+    this.probe = options.probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
-    this.containers = new VmDockerContainers(this.#engines, (id) => this.#find(id));
+    this.machines = new VmDockerMachines(vms, () => this.#enter());
+    this.containers = new VmDockerContainers(this.#engines, {
+      images,
+      disks: options.disks,
+      find: (id) => this.#find(id),
+    });
   }
 
-  create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
-    return this.#inMachine(spec, { signal, onProgress: options.onProgress }, async (engine, onRemoved) => {
-      const container = await engine
-        .while((both) => engine.provider.create(spec, both, options), signal)
-        .catch((thrown: unknown) => Promise.reject(explainMissingImage(thrown)));
-      return new VmDockerInstance({ engine, container, onRemoved });
+  async create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
+    const { onProgress, keepsVolumes = false } = options;
+    // An instance that keeps its volumes already has its workspace.
+    if (!keepsVolumes) await this.#workspaces.require(spec.container?.workspace);
+    return await this.#inMachine(spec, { signal, onProgress }, async (engine, onRemoved) => {
+      const container = await engine.while(async (both) => {
+        const { imagePullPolicy: policy = "missing", image: reference = this.#defaultImage } = spec.container ?? {};
+        const image = await this.#images.provide(engine.vm, reference, { policy, signal: both, onProgress });
+        const inMachine = specInMachine(spec, { image, imagePullPolicy: "never" });
+        return await engine.provider.create(inMachine, both, options);
+      }, signal);
+      return await this.#publish(engine, container, onRemoved);
     });
   }
 
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     return this.#inMachine(spec, { signal }, async (engine, onRemoved) => {
-      const prepared = await engine.while((both) => engine.provider.prepare(spec, both), signal);
+      const prepared = await engine.while((both) => engine.provider.prepare(specInMachine(spec), both), signal);
       return {
         id: spec.id,
         restore: async (directory, abort) => {
           try {
             const container = await engine.while((both) => prepared.restore(directory, both), abort);
-            return new VmDockerInstance({ engine, container, onRemoved });
+            return await this.#publish(engine, container, onRemoved);
           } catch (thrown) {
             await onRemoved();
             throw thrown;
@@ -110,7 +140,7 @@ export class VmDockerProvider implements Provider {
     const engine = await this.#find(id);
     if (engine === undefined) throw noSuchInstance(id);
     const container = await engine.while(() => engine.provider.adopt(id));
-    return new VmDockerInstance({ engine, container, onRemoved: () => this.#leave(id, engine) });
+    return await this.#publish(engine, container, () => this.#leave(id, engine));
   }
 
   async remove(id: SandboxId, options?: DestroyOptions): Promise<void> {
@@ -130,15 +160,29 @@ export class VmDockerProvider implements Provider {
     options.signal.throwIfAborted();
     await this.#enter();
     const { id } = spec;
-    const engine = this.#engines.of(await this.vms.getOrCreateVm(projectId, id, options));
+    const engine = this.#engines.of(await this.#vms.getOrCreateVm(projectId, id, options));
     // The engine refuses a second container of the same id; the first keeps its hold.
     const isNew = this.#engines.engineOf(id) === undefined;
     this.#engines.assign(id, engine);
     const onRemoved = () => this.#leave(id, engine);
     try {
+      requireDial(engine.vm, spec.container?.ports);
+      await engine.while(() => this.containers.clearPending(engine));
+      await this.#addCaches(engine, spec);
       return await work(engine, onRemoved);
     } catch (thrown) {
       if (isNew) await onRemoved();
+      throw thrown;
+    }
+  }
+
+  async #publish(engine: ProjectEngine, container: Instance, onRemoved: () => Promise<void>): Promise<Instance> {
+    const instance = new VmDockerInstance({ engine, container, onRemoved });
+    try {
+      await engine.ports.publish(container.id, container.addresses);
+      return instance;
+    } catch (thrown) {
+      await instance.destroy();
       throw thrown;
     }
   }
@@ -147,7 +191,19 @@ export class VmDockerProvider implements Provider {
   async #leave(id: SandboxId, engine: ProjectEngine): Promise<void> {
     if (this.#engines.engineOf(id) !== engine) return;
     this.#engines.unassign(id, engine);
-    await this.vms.releaseVm(engine.vm.projectId, id);
+    await engine.ports.close(id);
+    // Their sizes are only shown, so a failure does not matter.
+    if (engine.hasCaches) await this.containers.noteCaches(engine).catch(() => {});
+    await this.#vms.releaseVm(engine.vm.projectId, id);
+  }
+
+  /** Before the sandbox exists, so that the disk is kept whatever happens later. */
+  async #addCaches(engine: ProjectEngine, { container }: InstanceSpec): Promise<void> {
+    const names = (container?.caches ?? []).map(({ name }) => name);
+    if (names.length === 0) return;
+    engine.hasCaches = true;
+    const { keepsVolumes = false, projectId } = engine.vm;
+    if (keepsVolumes) await this.#disks.add(projectId, names);
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
@@ -158,14 +214,29 @@ export class VmDockerProvider implements Provider {
   }
 
   #reconcile(): Promise<void> {
-    return this.vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
+    return this.#vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
   }
 
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
     const found = (await engine.whileRunning(() => engine.provider.list())) ?? [];
-    for (const { id } of found) this.#engines.assign(id, engine);
-    return found;
+    for (const { id, spec } of found) {
+      this.#engines.assign(id, engine);
+      engine.hasCaches ||= (spec.container?.caches ?? []).length > 0;
+    }
+    return found.map((record) => ({ ...record, spec: specOutside(record.spec) }));
   }
+}
+
+/** The machine has no files of this host and no network, so the workspace is copied. */
+function specInMachine(spec: InstanceSpec, options: ContainerOptions = {}): InstanceSpec {
+  return { ...spec, container: { ...spec.container, ...options, isWorkspaceCopied: true } };
+}
+
+/** Without what `specInMachine` added, so that a configuration can be made from it. */
+function specOutside({ container, ...spec }: InstanceSpec): InstanceSpec {
+  if (container === undefined) return { ...spec, container };
+  const { isWorkspaceCopied: _, ...options } = container;
+  return { ...spec, container: options };
 }
 
 function noSuchInstance(id: SandboxId): SandboxError {

@@ -59,6 +59,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return new TextEncoder().encode(`event: done\ndata: ${JSON.stringify({ image })}\n\n`);
   },
   listCaches: () => ({ items: [] }),
+  listMachines: () => ({ items: [] }),
   listVolumes: (state) => ({ items: [...state.volumes.values()] }),
   removeVolume: (state, { path }) => state.removeVolume(path.volume),
   listProcesses: (state, { path }) => ({

@@ -45,6 +45,10 @@ export const domainCalls = {
   listVolumes: ({ principal, deps }) => itemsOf(deps.volumes.list(principal)),
   removeVolume: ({ principal, params, deps }) => deps.volumes.remove(principal, params.volume),
 
+  listMachines: ({ principal, deps }) => itemsOf(deps.machines.list(principal)),
+  getMachine: ({ principal, params, deps }) => deps.machines.get(principal, params.machine),
+  stopMachine: ({ principal, params, body, deps }) => deps.machines.stop(principal, params.machine, body),
+
   createKey: ({ body, deps }) => deps.keys.create(body),
   listKeys: ({ deps }) => itemsOf(deps.keys.list()),
   revokeKey: ({ params, deps }) => deps.keys.revoke(params.key),

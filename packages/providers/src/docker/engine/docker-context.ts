@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
-import { readDockerConfig } from "./docker-config.ts";
+import { readDockerConfig } from "../../host/docker-config.ts";
 import { type Endpoint, parseEndpointUrl, readTls } from "./endpoint.ts";
 
 /** The context that Docker's client would use; undefined for `default`. */

@@ -1,9 +1,9 @@
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
+import { parseImageReference } from "../../host/image-reference.ts";
 import type { Engine } from "../engine/engine.ts";
 import { engineError } from "../engine/engine-error.ts";
 import { wrongArchitecture } from "./image.ts";
-import { parseImageReference } from "./image-reference.ts";
 import { PullFailure } from "./pull-reader.ts";
 
 interface Kind {

@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import { type PullOptions, type PullProgress, SandboxError } from "@sandpiper/core";
+import { parseImageReference } from "../../host/image-reference.ts";
+import { registryCredential } from "../../host/registry-credential.ts";
 import { SharedPulls } from "../../host/shared-pulls.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readLines } from "../engine/read-lines.ts";
 import { type EngineImage, requireRunnable, resolveImage } from "./image.ts";
-import { parseImageReference } from "./image-reference.ts";
 import { pullError } from "./pull-error.ts";
 import { PullReader } from "./pull-reader.ts";
-import { registryCredential } from "./registry-credential.ts";
 
 /** The downloads in progress on each engine. */
 const pulls = new WeakMap<Engine, SharedPulls<EngineImage>>();

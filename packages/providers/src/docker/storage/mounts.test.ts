@@ -71,6 +71,6 @@ describe("the mounts of a container", () => {
     const caches = [{ name: "a", path: "/workspace/modules" }];
     expect(await mountsOf(containerSpec({ caches, workspace: { path: shared } }), options)).toHaveLength(4);
     const cloned = containerSpec({ caches, workspace: { git: "https://example.org/a.git" } });
-    expect((await rejection(mountsOf(cloned, options))).message).toContain("cloned into /workspace");
+    expect((await rejection(mountsOf(cloned, options))).message).toContain("copied into /workspace");
   });
 });

@@ -1,7 +1,7 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
-import { isWithin, type PathPolicy, requireAllowedPath } from "./binds.ts";
-import { type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
+import { isWithin, type PathPolicy, requireAllowedPath } from "../../host/allowed-path.ts";
+import { isWorkspaceVolume, type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
 
 /** The read-only mount point of the agent. */
 export const AGENT_PATH = "/.sandpiper";
@@ -27,7 +27,7 @@ export async function mountsOf(
   const { binds = [], workspace } = spec.container ?? {};
   const volumes = volumesOf(spec, home);
   const bindings = [
-    ...(workspace !== undefined && "path" in workspace
+    ...(workspace !== undefined && "path" in workspace && !isWorkspaceVolume(spec)
       ? [{ source: workspace.path, target: WORKSPACE_PATH, isReadOnly: false }]
       : []),
     ...binds,
@@ -67,7 +67,8 @@ function bindMount(source: string, target: string, isReadOnly: boolean): Docker.
   return { Type: "bind", Source: source, Target: target, ReadOnly: isReadOnly, BindOptions };
 }
 
-function requireFreeTargets({ id, container }: InstanceSpec, mounts: readonly { readonly target: string }[]): void {
+function requireFreeTargets(spec: InstanceSpec, mounts: readonly { readonly target: string }[]): void {
+  const { id, container } = spec;
   const targets = mounts.map(({ target }) => target);
   for (const [index, target] of targets.entries()) {
     const reserved = RESERVED.find((path) => isWithin(target, path) || isWithin(path, target));
@@ -77,8 +78,8 @@ function requireFreeTargets({ id, container }: InstanceSpec, mounts: readonly { 
     if (targets.indexOf(target) !== index) throw taken(id, target, "another mount has the same path");
     // Git clones only into an empty directory.
     const isInClone = target !== WORKSPACE_PATH && isWithin(target, WORKSPACE_PATH);
-    if (isInClone && container?.workspace !== undefined && "git" in container.workspace) {
-      throw taken(id, target, `the repository is cloned into ${WORKSPACE_PATH}`);
+    if (isInClone && isWorkspaceVolume(spec)) {
+      throw taken(id, target, `the workspace is copied into ${WORKSPACE_PATH}`);
     }
   }
 }

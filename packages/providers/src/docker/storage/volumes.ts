@@ -37,7 +37,7 @@ export function pathOfVolume(name: string): string {
 /** All volumes of a sandbox except the agent's. */
 export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVolume[] {
   const labels = sandboxLabels(spec, home);
-  const { workspace, caches = [], volumes = [] } = spec.container ?? {};
+  const { caches = [], volumes = [] } = spec.container ?? {};
   const kept = volumes.map(({ name, path = pathOfVolume(name) }) => {
     const sandbox = name.replace(/^sandpiper-[a-z]+-/, "");
     return { name, target: path, labels: keptLabels(sandbox, home), isShared: true };
@@ -46,13 +46,18 @@ export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVol
   return [
     // A kept volume takes the place of a new one.
     ...(kept.some(({ target }) => target === DATA_PATH) ? [] : [own(dataVolumeName(spec.id), DATA_PATH)]),
-    ...(workspace !== undefined && "git" in workspace ? [own(workspaceVolumeName(spec.id), WORKSPACE_PATH)] : []),
+    ...(isWorkspaceVolume(spec) ? [own(workspaceVolumeName(spec.id), WORKSPACE_PATH)] : []),
     ...caches.map(({ name, path }) => {
       const cache = { project: projectOf(spec), name };
       return { name: cacheVolumeName(cache), target: path, labels: cacheLabels(cache, home), isShared: true };
     }),
     ...kept,
   ];
+}
+
+/** Whether the workspace is a volume rather than a directory of the engine's machine. */
+export function isWorkspaceVolume({ container: { workspace, isWorkspaceCopied } = {} }: InstanceSpec): boolean {
+  return workspace !== undefined && ("git" in workspace || isWorkspaceCopied === true);
 }
 
 /** Arguments that make the agent open new volumes, which belong to root, to all users of the container. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import { extract } from "tar-stream";
+import { type CloneCommand, cloneCommand } from "../../host/git-clone.ts";
 import { NO_NETWORK, networkOf } from "../container/network.ts";
 import type { Engine } from "../engine/engine.ts";
 import { WORKSPACE_PATH } from "../storage/volumes.ts";
-import { type CloneCommand, cloneCommand } from "./git-clone.ts";
 import { runInContainer } from "./run-in-container.ts";
 
 const CLONE_TIMEOUT_MS = 600_000;
@@ -48,22 +48,31 @@ export async function cloneWorkspace(
 }
 
 function cloneOf({ container }: InstanceSpec): CloneCommand | undefined {
-  const { workspace } = container ?? {};
-  return workspace !== undefined && "git" in workspace ? cloneCommand(workspace, WORKSPACE_PATH) : undefined;
+  const { workspace, isWorkspaceCopied = false } = container ?? {};
+  return workspace !== undefined && "git" in workspace && !isWorkspaceCopied
+    ? cloneCommand(workspace, WORKSPACE_PATH)
+    : undefined;
 }
 
 async function cloneWhenOpen(engine: Engine, clone: CloneCommand, { container, signal }: CloneOptions): Promise<void> {
+  const { isEmpty, uid, gid } = await untilOpen(engine, container, signal);
+  if (!isEmpty) return;
+  // The agent gave the directory to the default user, and git requires that the owner runs it.
+  const { argv, env } = clone;
+  const user = `${uid}:${gid}`;
+  const { exitCode, output } = await runInContainer(engine, container, { argv, env, user, signal });
+  if (exitCode !== 0) throw cloneFailed(clone, exitCode, output);
+}
+
+/** Waits until the agent has opened the workspace to its users, unless it already has files. */
+export async function untilOpen(engine: Engine, container: string, signal: AbortSignal) {
   let workspace = await inspect(engine, container, signal);
   while (workspace.isEmpty && !workspace.isOpen) {
     await requireRunning(engine, container);
     await sleep(OPENING_INTERVAL_MS, undefined, { signal });
     workspace = await inspect(engine, container, signal);
   }
-  if (!workspace.isEmpty) return;
-  // The agent gave the directory to the default user, and git requires that the owner runs it.
-  const { argv, env } = clone;
-  const { exitCode, output } = await runInContainer(engine, container, { argv, env, user: workspace.owner, signal });
-  if (exitCode !== 0) throw cloneFailed(clone, exitCode, output);
+  return workspace;
 }
 
 async function requireRunning(engine: Engine, container: string): Promise<void> {
@@ -94,7 +103,7 @@ async function inspect(engine: Engine, container: string, signal: AbortSignal) {
       (archive as NodeJS.ReadableStream & { destroy(): void }).destroy();
     }
     const [{ uid = 0, gid = 0, mode = 0 } = {}] = headers;
-    return { isEmpty: headers.length < 2, isOpen: (mode & OPEN_MODE) === OPEN_MODE, owner: `${uid}:${gid}` };
+    return { isEmpty: headers.length < 2, isOpen: (mode & OPEN_MODE) === OPEN_MODE, uid, gid };
   });
 }
 

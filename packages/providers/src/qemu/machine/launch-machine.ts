@@ -11,6 +11,7 @@ import { type StartedMachine, startMachine } from "./start-machine.ts";
 /** Names in a machine's directory. */
 export const DISK = "disk.qcow2";
 export const BASE_DISK = "base.qcow2";
+export const VOLUMES_DISK = "volumes.img";
 
 const INSTANCE_FILE = "instance.txt";
 
@@ -64,7 +65,12 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
     processors: Math.ceil(shape.vcpuCount),
     kernel: shape.kernel,
     isIncoming: stateFile !== undefined,
-    disks: { base: shape.image.path, path: DISK, backing: options.hasBaseDisk ? BASE_DISK : undefined },
+    disks: {
+      base: shape.image.path,
+      path: DISK,
+      backing: options.hasBaseDisk ? BASE_DISK : undefined,
+      volumes: shape.volumesMib === undefined ? undefined : VOLUMES_DISK,
+    },
     memory,
     instanceFile: INSTANCE_FILE,
     uid,

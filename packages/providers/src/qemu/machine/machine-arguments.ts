@@ -28,6 +28,8 @@ interface DiskArguments {
   readonly path: string;
   /** The disk below it. */
   readonly backing?: string | undefined;
+  /** A raw disk for volumes. */
+  readonly volumes?: string | undefined;
 }
 
 /** Anonymous memory, or a file. A shared file receives the writes; a private one is copied on write. */
@@ -92,11 +94,22 @@ function diskArguments(disks: DiskArguments): string[] {
   return [
     ...["-blockdev", JSON.stringify(baseNode(disks.base)), "-device", "virtio-blk-pci,drive=base,serial=base"],
     ...["-blockdev", JSON.stringify(diskNode(disks)), "-device", "virtio-blk-pci,drive=disk,serial=disk"],
+    ...(disks.volumes === undefined
+      ? []
+      : [
+          ...["-blockdev", JSON.stringify(volumesNode(disks.volumes))],
+          ...["-device", "virtio-blk-pci,drive=volumes,serial=volumes"],
+        ]),
   ];
 }
 
 function baseNode(path: string): object {
   return { driver: "raw", "node-name": "base", "read-only": true, file: fileNode(path) };
+}
+
+function volumesNode(path: string): object {
+  const file = { ...fileNode(path), discard: "unmap" };
+  return { driver: "raw", "node-name": "volumes", discard: "unmap", "detect-zeroes": "unmap", file };
 }
 
 function diskNode({ path, backing }: DiskArguments): object {

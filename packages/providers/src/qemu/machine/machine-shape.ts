@@ -6,4 +6,6 @@ import type { GuestKernel } from "../../guest/kernel.ts";
 export interface MachineShape extends Pick<InstanceSpec, "memoryMib" | "vcpuCount" | "diskMib" | "maxProcesses"> {
   readonly image: GuestImage;
   readonly kernel: GuestKernel;
+  /** The size of a further disk, which outlives the machine. */
+  readonly volumesMib?: number | undefined;
 }

@@ -5,7 +5,7 @@ import { AgentClient } from "@sandpiper/core";
 import { createTransientMachine, removeTransientMachine } from "../../host/transient-machine.ts";
 import type { QemuHost } from "../host.ts";
 import { agentChannel } from "../machine/agent-channel.ts";
-import { DISK, type LaunchedMachine, launchMachine } from "../machine/launch-machine.ts";
+import { DISK, type LaunchedMachine, launchMachine, VOLUMES_DISK } from "../machine/launch-machine.ts";
 import { DEVICES } from "../machine/machine-arguments.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
 import { saveState } from "../machine/migration.ts";
@@ -28,10 +28,19 @@ export interface Template {
   readonly disk: string;
 }
 
-export function templateKey(host: QemuHost, { image, kernel, memoryMib, vcpuCount, diskMib }: MachineShape): string {
+export function templateKey(host: QemuHost, shape: MachineShape): string {
+  const { image, kernel, memoryMib, vcpuCount, diskMib, volumesMib } = shape;
   const parts = [GENERATION, DEVICES, host.qemu.version, host.accelerator, image.sha, kernel.sha];
   return createHash("sha256")
-    .update(JSON.stringify([...parts, memoryMib, Math.ceil(vcpuCount), diskMib]))
+    .update(
+      JSON.stringify([
+        ...parts,
+        memoryMib,
+        Math.ceil(vcpuCount),
+        diskMib,
+        ...(volumesMib === undefined ? [] : [volumesMib]),
+      ]),
+    )
     .digest("hex")
     .slice(0, 24);
 }
@@ -56,9 +65,10 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
     const blank = join(host.templates, `blank-${shape.diskMib}.qcow2`);
     await blankDisk(blank, shape.diskMib);
     await copyFile(blank, join(directory, DISK));
+    // The guest of a template does not mount it, so it needs no content.
+    if (shape.volumesMib !== undefined) await makeSparse(join(directory, VOLUMES_DISK), shape.volumesMib);
     const memory = join(directory, MEMORY);
-    await using file = await open(memory, "wx", 0o600);
-    await file.truncate(shape.memoryMib * 2 ** 20);
+    await makeSparse(memory, shape.memoryMib);
     const options = { ...transient, shape, memory: { file: memory, isShared: true }, hasBaseDisk: false, signal };
     const machine = await launchMachine(host, { ...options, ignoresShared: true });
     await save(machine, { accelerator: host.accelerator, path: join(directory, STATE), signal });
@@ -67,6 +77,11 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
   } finally {
     await removeTransientMachine(host, transient);
   }
+}
+
+async function makeSparse(path: string, sizeMib: number): Promise<void> {
+  await using file = await open(path, "wx", 0o600);
+  await file.truncate(sizeMib * 2 ** 20);
 }
 
 async function save(

@@ -20,6 +20,7 @@ export async function callEngine(engineUrl: string, { path, method, body, signal
   if (status === 200) return text;
   throw new SandboxError("engine_failed", {
     message: `the engine answered ${method} ${path} with ${status}: ${text.trim().slice(0, 500)}`,
+    details: { statusCode: status },
   });
 }
 

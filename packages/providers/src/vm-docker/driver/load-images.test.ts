@@ -2,11 +2,10 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { freshDirectory } from "../../host/testing/shared.ts";
-import { explainMissingImage, loadImages } from "./load-images.ts";
+import { loadImages } from "./load-images.ts";
 
 const { signal } = new AbortController();
 const directory = freshDirectory("load");
@@ -46,18 +45,4 @@ it("names the archive that is missing or that the engine rejects", async () => {
     reason: "image_archive",
     message: expect.stringContaining("none.tar"),
   });
-});
-
-it("explains an unreachable registry by the missing network of machines", () => {
-  const away = SandboxError.fromFields({
-    code: "unavailable",
-    reason: "registry_unreachable",
-    message: "no such host",
-  });
-  expect(explainMissingImage(away)).toMatchObject({
-    reason: "image_not_in_machine",
-    hint: expect.stringContaining("save"),
-  });
-  const other = new SandboxError("image_not_found", { message: "no such image" });
-  expect(explainMissingImage(other)).toBe(other);
 });

@@ -27,13 +27,3 @@ export async function loadImages(engineUrl: string, { archives, signal }: LoadIm
     }
   }
 }
-
-/** Replaces the hint of a failed pull: the machines of projects have no network, so a retry cannot help. */
-export function explainMissingImage(thrown: unknown): unknown {
-  if (!(thrown instanceof SandboxError) || thrown.reason !== "registry_unreachable") return thrown;
-  return new SandboxError("image_not_in_machine", {
-    message: `${thrown.message}; the machines of projects have no network`,
-    hint: "write the image to a file with `docker save`, and list that file in vmDocker.images",
-    cause: thrown,
-  });
-}

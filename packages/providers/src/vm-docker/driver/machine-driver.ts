@@ -5,6 +5,8 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { findDockerRoot } from "../../guest/image-default.ts";
 import { canProvision, type ProvisionOptions, provision } from "../../guest/provision.ts";
 import { unavailable } from "../../host/probe-host.ts";
+import type { ProjectDisks } from "../disk/project-disks.ts";
+import { pruneVolumes } from "../disk/prune-volumes.ts";
 import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 import { loadImages } from "./load-images.ts";
 import { MachineVm } from "./machine-vm.ts";
@@ -25,6 +27,12 @@ export interface MachineDriverOptions {
   readonly consoleLog: (id: string) => string;
   /** Files that `docker save` wrote; every machine loads them. */
   readonly archives: readonly string[];
+  /** The disks of the machines' volumes. */
+  readonly disks: ProjectDisks;
+  /** The root filesystem of the machines; by default the one that set-up builds. */
+  readonly image?: string | undefined;
+  /** The kernel of the machines; by default Debian's. */
+  readonly kernel?: string | undefined;
 }
 
 /** Runs machines on Linux with a provider of virtual machines: QEMU. */
@@ -40,18 +48,26 @@ export class MachineDriver implements VmDriver {
     const status = await this.#options.machines.probe();
     if (!status.available) return status;
     const detail = `a machine for each project: ${status.detail}`;
-    if ((await findDockerRoot()) !== undefined) return { ...status, detail };
+    if (this.#options.image !== undefined || (await findDockerRoot()) !== undefined) return { ...status, detail };
     if (canProvision()) return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
     return unavailable(imageMissing());
   }
 
   async start(projectId: string, { resources, signal, onProgress }: StartVmOptions): Promise<Vm> {
-    const rootfs = await provideRoot({ signal, onProgress });
-    const config = { ...resources, rootfs, maxProcesses: MAX_PROCESSES, labels: { [PROJECT_LABEL]: projectId } };
+    const { archives, image, kernel } = this.#options;
+    const rootfs = image ?? (await provideRoot({ signal, onProgress }));
+    const config = {
+      ...resources,
+      rootfs,
+      kernel,
+      maxProcesses: MAX_PROCESSES,
+      labels: { [PROJECT_LABEL]: projectId },
+    };
     const machine = await Sandbox.create(this.#options.machines, config, { signal, onProgress });
     try {
       const vm = await MachineVm.start(this.#parts(machine, projectId), signal);
-      await loadImages(vm.engineUrl, { archives: this.#options.archives, signal });
+      await pruneVolumes(vm.engineUrl, signal);
+      await loadImages(vm.engineUrl, { archives, signal });
       return vm;
     } catch (error) {
       await machine.destroy();
@@ -88,7 +104,14 @@ export class MachineDriver implements VmDriver {
 
   #parts(machine: Sandbox, projectId: string) {
     const { id } = machine;
-    return { machine, projectId, directory: this.#directory(id), consoleLog: this.#options.consoleLog(id) };
+    const onDestroyed = () => this.#options.disks.tidy(projectId);
+    return {
+      machine,
+      projectId,
+      directory: this.#directory(id),
+      consoleLog: this.#options.consoleLog(id),
+      onDestroyed,
+    };
   }
 
   #directory(id: string): string {
@@ -110,7 +133,8 @@ async function provideRoot(options: ProvisionOptions): Promise<string> {
   throw imageMissing();
 }
 
-function projectOf({ labels }: InstanceRecord["spec"]): string {
+/** The project that a machine belongs to. */
+export function projectOf({ labels }: Pick<InstanceRecord["spec"], "labels">): string {
   return labels[PROJECT_LABEL] ?? "";
 }
 

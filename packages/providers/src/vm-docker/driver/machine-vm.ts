@@ -1,9 +1,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type InstanceExit, type Sandbox, SandboxError } from "@sandpiper/core";
+import { type InstanceExit, type Sandbox, SandboxError, type Tunnel } from "@sandpiper/core";
 import type { Vm } from "../vm/vm-driver.ts";
 import { untilEngineAnswers } from "./engine-http.ts";
-import { EngineRelay } from "./engine-relay.ts";
+import { Relay } from "./relay.ts";
 
 const ENGINE_SOCKET = "/run/docker.sock";
 const START_ENGINE = "/usr/local/sbin/start-engine";
@@ -13,9 +13,11 @@ const ENGINE_PROCESS = "engine";
 /** The engine starts within a second with KVM, and takes several seconds without. */
 const ENGINE_TIMEOUT_MS = 60_000;
 const LOG_LINES = 5;
+const SYNC_TIMEOUT_MS = 10_000;
 
 export interface MachineVmOptions extends Pick<Vm, "projectId" | "directory" | "consoleLog"> {
   readonly machine: Sandbox;
+  readonly onDestroyed?: (() => Promise<void>) | undefined;
 }
 
 /** A machine that the host reaches only through its agent. */
@@ -25,16 +27,20 @@ export class MachineVm implements Vm {
   readonly directory: string;
   readonly consoleLog: string | undefined;
   readonly exited: Promise<InstanceExit>;
+  readonly keepsVolumes = true;
   readonly #machine: Sandbox;
-  readonly #relay: EngineRelay;
+  readonly #relay: Relay;
+  readonly #onDestroyed: () => Promise<void>;
 
-  private constructor({ machine, projectId, directory, consoleLog }: MachineVmOptions, relay: EngineRelay) {
+  private constructor(options: MachineVmOptions, relay: Relay) {
+    const { machine, projectId, directory, consoleLog, onDestroyed = async () => {} } = options;
     this.id = machine.id;
     this.projectId = projectId;
     this.directory = directory;
     this.consoleLog = consoleLog;
     this.#machine = machine;
     this.#relay = relay;
+    this.#onDestroyed = onDestroyed;
     this.exited = Promise.race([machine.closed, this.#engineEnd()]);
     // A machine without its engine is unusable.
     this.exited.then(() => this.destroy()).catch(() => {});
@@ -50,20 +56,29 @@ export class MachineVm implements Vm {
   static async adopt(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
     const { machine, directory } = options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const relay = await EngineRelay.listen(join(directory, "engine.sock"), () => machine.dial({ path: ENGINE_SOCKET }));
+    const relay = await Relay.listen({ path: join(directory, "engine.sock") }, () =>
+      machine.dial({ path: ENGINE_SOCKET }),
+    );
     const vm = new MachineVm(options, relay);
     await vm.#untilAnswering(signal);
     return vm;
   }
 
   get engineUrl(): string {
-    return `unix://${this.#relay.path}`;
+    return `unix://${join(this.directory, "engine.sock")}`;
+  }
+
+  dial(port: number): Promise<Tunnel> {
+    return this.#machine.dial({ port });
   }
 
   async destroy(): Promise<void> {
+    // Writes the caches to their disk; a machine that has ended cannot.
+    await this.#machine.exec(["sync"], { user: "root", timeoutMs: SYNC_TIMEOUT_MS }).catch(() => {});
     await this.#machine.destroy();
     await this.#relay[Symbol.asyncDispose]();
     await rm(this.directory, { recursive: true, force: true });
+    await this.#onDestroyed();
   }
 
   async #engineEnd(): Promise<InstanceExit> {

@@ -4,8 +4,8 @@ import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { Vm } from "../vm/vm-driver.ts";
-import { EngineRelay } from "./engine-relay.ts";
 import { processTunnel } from "./process-tunnel.ts";
+import { Relay } from "./relay.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
 import { SpawnedVmDriver } from "./spawned-vm-driver.ts";
 import { dialArguments, engineArguments, importArguments, unregisterArguments } from "./wsl-arguments.ts";
@@ -31,12 +31,13 @@ export class WslDriver extends SpawnedVmDriver<string> {
     const consoleLog = join(directory, "engine.log");
     await using log = await open(consoleLog, "a");
     const child = spawn(PROGRAM, engineArguments(id), { stdio: ["ignore", log.fd, log.fd], windowsHide: true });
-    const relay = await EngineRelay.listen(`//?/pipe/sandpiper-${id}`, () => dialEngine(id));
+    const pipe = `//?/pipe/sandpiper-${id}`;
+    const relay = await Relay.listen({ path: pipe }, () => dialEngine(id));
     const remove = async () => {
       await relay[Symbol.asyncDispose]();
       await this.remove(id);
     };
-    return new SpawnedVm({ ...machine, engineUrl: `unix://${relay.path}`, consoleLog, child, remove });
+    return new SpawnedVm({ ...machine, engineUrl: `unix://${pipe}`, consoleLog, child, remove });
   }
 
   async remove(id: string): Promise<void> {

@@ -1,9 +1,14 @@
+import { createHash } from "node:crypto";
 import { type Clock, type CreateInstanceOptions, type InstanceExit, SandboxError } from "@sandpiper/core";
 import type { Vm, VmDriver, VmResources } from "./vm-driver.ts";
+
+const ID_DIGITS = 16;
 
 export type VmState = "starting" | "ready" | "error" | "stopped";
 
 export interface VmInfo {
+  /** Follows from the project, so that it stays the same for each of its machines. */
+  readonly id: string;
   readonly projectId: string;
   readonly state: VmState;
   /** The sessions that use the machine. */
@@ -11,6 +16,8 @@ export interface VmInfo {
   /** Why the machine failed, in state `error`. */
   readonly error: SandboxError | undefined;
   readonly consoleLog: string | undefined;
+  /** In state `ready`, when it entered that state. */
+  readonly startedAt: Date | undefined;
 }
 
 export interface ProjectVmOptions {
@@ -33,6 +40,7 @@ export class ProjectVm {
   #stopping: Promise<void> | undefined;
   #giveUp = new AbortController();
   #cancelIdle: (() => void) | undefined;
+  #startedAt: Date | undefined;
 
   constructor(options: ProjectVmOptions) {
     this.#options = options;
@@ -40,8 +48,15 @@ export class ProjectVm {
 
   get info(): VmInfo {
     const { projectId } = this.#options;
-    const consoleLog = this.#vm?.consoleLog;
-    return { projectId, state: this.#state, sessions: [...this.#sessions], error: this.#error, consoleLog };
+    return {
+      id: machineId(projectId),
+      projectId,
+      state: this.#state,
+      sessions: [...this.#sessions],
+      error: this.#error,
+      consoleLog: this.#vm?.consoleLog,
+      startedAt: this.#state === "ready" ? this.#startedAt : undefined,
+    };
   }
 
   /** No machine runs, starts or stops. */
@@ -104,6 +119,7 @@ export class ProjectVm {
       this.#vm = vm;
       signal.throwIfAborted();
       this.#state = "ready";
+      this.#startedAt = this.#options.clock.now();
       vm.exited.then((exit) => this.#ended(vm, exit));
       // All callers may have canceled during the start.
       await this.#idleIfUnused();
@@ -176,4 +192,8 @@ function removed(projectId: string): SandboxError {
     message: `the machine of project ${projectId} was removed during its start`,
     hint: "create a new sandbox; that starts a new machine",
   });
+}
+
+function machineId(projectId: string): string {
+  return createHash("sha256").update(projectId).digest("hex").slice(0, ID_DIGITS);
 }

@@ -31,6 +31,11 @@ export class ProjectVms implements AsyncDisposable {
     this.#options = { driver, resources, idleMs, clock };
   }
 
+  /** The size of each machine. */
+  get resources(): VmResources {
+    return this.#options.resources;
+  }
+
   /** Returns the project's machine, and starts it if necessary. The session holds it until `releaseVm`. */
   async getOrCreateVm(projectId: string, sessionId: string, options: GetVmOptions = {}): Promise<Vm> {
     const { signal = new AbortController().signal } = options;

@@ -1,4 +1,4 @@
-import type { CreateInstanceOptions, InstanceExit, InstanceSpec, ProviderStatus } from "@sandpiper/core";
+import type { CreateInstanceOptions, InstanceExit, InstanceSpec, ProviderStatus, Tunnel } from "@sandpiper/core";
 
 /** The size of a project's machine; all its containers share it. */
 export type VmResources = Pick<InstanceSpec, "memoryMib" | "vcpuCount" | "diskMib">;
@@ -15,6 +15,10 @@ export interface Vm {
   readonly consoleLog: string | undefined;
   /** Resolves when the machine has ended for any reason; never rejects. */
   readonly exited: Promise<InstanceExit>;
+  /** Its volumes are on a disk that outlives it. */
+  readonly keepsVolumes?: boolean;
+  /** Connects to a port on the machine's loopback; undefined where the driver cannot. */
+  dial?(port: number): Promise<Tunnel>;
   /** Ends the machine and removes every trace; idempotent. */
   destroy(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { SandboxError } from "@sandpiper/core";
-import { type DockerConfig, readDockerConfig, type StoredCredential } from "../engine/docker-config.ts";
+import { type DockerConfig, readDockerConfig, type StoredCredential } from "./docker-config.ts";
 
 /** The credential with which an engine logs in to a registry. */
 export interface RegistryCredential {

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import type { Tunnel } from "@sandpiper/core";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { freshDirectory } from "../../host/testing/shared.ts";
-import { EngineRelay } from "./engine-relay.ts";
+import { Relay } from "./relay.ts";
 
 const directory = freshDirectory("relay");
+const outside = join(directory, "outside.sock");
 let inside: Server;
 beforeEach(async () => {
   // Answers at the end of input, like an engine that loads an archive.
@@ -36,9 +37,9 @@ async function dial(): Promise<Tunnel> {
 }
 
 it("keeps the response direction open after the client has sent a large body and half-closed", async () => {
-  await using relay = await EngineRelay.listen(join(directory, "outside.sock"), dial);
-  expect((await stat(relay.path)).mode & 0o777).toBe(0o600);
-  const socket = connect({ path: relay.path, allowHalfOpen: true });
+  await using _relay = await Relay.listen({ path: outside }, dial);
+  expect((await stat(outside)).mode & 0o777).toBe(0o600);
+  const socket = connect({ path: outside, allowHalfOpen: true });
   let answer = "";
   socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
   for (let piece = 0; piece < 64; piece++) socket.write(Buffer.alloc(65_536));
@@ -49,13 +50,13 @@ it("keeps the response direction open after the client has sent a large body and
 
 it("closes a connection whose dial fails, and closes every connection on dispose", async () => {
   let isThere = false;
-  const relay = await EngineRelay.listen(join(directory, "outside.sock"), () =>
+  const relay = await Relay.listen({ path: outside }, () =>
     isThere ? dial() : Promise.reject(new Error("nothing listens inside")),
   );
-  const refused = connect(relay.path);
+  const refused = connect(outside);
   await once(refused, "close");
   isThere = true;
-  const open = connect(relay.path);
+  const open = connect(outside);
   await once(open, "connect");
   const closed = once(open, "close");
   await relay[Symbol.asyncDispose]();

@@ -1,8 +1,8 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { freshDirectory } from "../../host/testing/shared.ts";
 import { registryCredential } from "./registry-credential.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
 const directory = freshDirectory("credential");
 beforeEach(() => void vi.stubEnv("PATH", [directory, process.env["PATH"]].join(delimiter)));

@@ -1,36 +1,42 @@
 import { chmod, rm } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Tunnel } from "@sandpiper/core";
 import { drained } from "../../host/write-pieces.ts";
 
 /** Named pipes, which Windows has instead of Unix sockets, are not files. */
 const PIPE_PREFIX = "//?/pipe/";
 
+export type RelayTarget = { readonly path: string } | { readonly host: string; readonly port: number };
+
 /** A socket on this host that forwards each connection into a machine; either direction can end alone. */
-export class EngineRelay implements AsyncDisposable {
-  readonly path: string;
+export class Relay implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(path: string, server: Server) {
-    this.path = path;
+  private constructor(server: Server) {
     this.#server = server;
   }
 
-  /** Replaces the socket that a killed program left at the path. */
-  static async listen(path: string, dial: () => Promise<Tunnel>): Promise<EngineRelay> {
+  /** Listens on a Unix socket, and replaces the one that a killed program left at the path; or on a port. */
+  static async listen(target: RelayTarget, dial: () => Promise<Tunnel>): Promise<Relay> {
+    const path = "path" in target ? target.path : PIPE_PREFIX;
     const isFile = !path.startsWith(PIPE_PREFIX);
     if (isFile) await rm(path, { force: true });
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
-    const relay = new EngineRelay(path, server);
+    const relay = new Relay(server);
     server.on("connection", (socket) => void relay.#serve(socket, dial));
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(path, resolve);
+      server.listen(target, resolve);
     });
     // A client of this socket is root in the machine.
     if (isFile) await chmod(path, 0o600);
     return relay;
+  }
+
+  /** Where it listens. */
+  get address(): string | AddressInfo | null {
+    return this.#server.address();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

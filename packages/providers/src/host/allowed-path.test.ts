@@ -2,8 +2,8 @@ import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
 import { beforeAll, describe, expect, it } from "vitest";
-import { sharedDirectory } from "../../host/testing/shared.ts";
-import { type PathPolicy, requireAllowedPath } from "./binds.ts";
+import { type PathPolicy, requireAllowedPath } from "./allowed-path.ts";
+import { sharedDirectory } from "./testing/shared.ts";
 
 const base = await realpath(sharedDirectory("binds"));
 const allowed = join(base, "allowed");
