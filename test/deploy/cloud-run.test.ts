@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type GcsServer, startGcsServer } from "../../packages/node/src/store/testing/gcs-server.ts";
 import { createdBy, isStatus, printed, rawSession, status } from "../cluster/raw-session.ts";
 import { DeployBed } from "./deploy-bed.ts";
 import { environmentOf, readWorkload } from "./manifests.ts";
@@ -11,6 +12,7 @@ const SANDPIPER_CLUSTER_SECRET = randomBytes(32).toString("base64");
 const environment = environmentOf(container, { secrets: { "sandpiper-cluster-secret": { SANDPIPER_CLUSTER_SECRET } } });
 
 let bed: DeployBed;
+let bucket: GcsServer;
 let credential: string;
 const session = (instance: string, path: string, as = credential) =>
   rawSession({ url: bed.urlOf(instance) }, path, { credential: as });
@@ -18,7 +20,10 @@ const session = (instance: string, path: string, as = credential) =>
 beforeAll(async () => {
   const isIsolated = true;
   const instances = INSTANCES.map((name) => ({ name, port: PORT, isIsolated }));
-  bed = await DeployBed.start([...instances, { name: "operator", port: 4747, isIsolated }]);
+  bucket = await startGcsServer();
+  await bucket.createBucket(new URL(environment["SANDPIPER_STORE"] ?? "").host);
+  const members = [...instances, { name: "operator", port: 4747, isIsolated }];
+  bed = await DeployBed.start(members, { server: new URL(bucket.endpoint).host });
   credential = await firstKey();
 });
 
@@ -29,16 +34,17 @@ beforeAll(async () => {
 for (const name of INSTANCES) beforeAll(() => bed.untilHealthy(name, container.startupProbe?.httpGet.path));
 
 afterAll(() => bed?.[Symbol.asyncDispose]());
+afterAll(() => bucket?.[Symbol.asyncDispose]());
 beforeEach(() => bed.printLogsOnFailure());
 
-const volumes = () =>
-  (container.volumeMounts ?? []).map(({ name, mountPath }) => ({ source: bed.volume(name), target: mountPath }));
+/** Outside of Google Cloud. */
+const emulator = () => ({ STORAGE_EMULATOR_HOST: bed.serverUrl });
 
 /** As the README makes it: with a node on a machine of the operator that uses the same store and secret. */
 async function firstKey(): Promise<string> {
   const { SANDPIPER_STORE = "" } = environment;
   const env = { SANDPIPER_STORE, SANDPIPER_CLUSTER_SECRET, SANDPIPER_ALLOW_INSECURE: "true" };
-  await bed.run("operator", { env, volumes: volumes() });
+  await bed.run("operator", { env: { ...env, ...emulator() } });
   await bed.untilHealthy("operator");
   const key = await bed.container("operator").exec(["cat", "/var/lib/sandpiper/api-key"]);
   await bed.container("operator").stop();
@@ -47,7 +53,7 @@ async function firstKey(): Promise<string> {
 
 /** Cloud Run sets PORT itself. */
 async function runInstance(name: string): Promise<void> {
-  await bed.run(name, { env: { ...environment, PORT: `${PORT}` }, volumes: volumes() });
+  await bed.run(name, { env: { ...environment, PORT: `${PORT}`, ...emulator() } });
 }
 
 describe("the instances of the Cloud Run service", () => {
@@ -76,7 +82,7 @@ describe("the instances of the Cloud Run service", () => {
     await again.close();
 
     const moved = session("two", `/attach/${id}`, token);
-    expect(await moved.take(3)).toEqual([status("RESTORING"), status("RUNNING"), status("EXECUTION_RUNNING")]);
+    expect(await moved.take(3)).toMatchObject([status("RESTORING"), status("RUNNING"), status("EXECUTION_RUNNING")]);
     const headers = { authorization: `Bearer ${token}` };
     const file = `${bed.urlOf("two")}/v1/sandboxes/${id}/files?path=enough`;
     expect((await fetch(file, { method: "PUT", headers, body: "" })).ok).toBe(true);

@@ -13,6 +13,7 @@ import { assembleImage, type Image } from "./node-image.ts";
 const FIRST_DOOR_PORT = 4700;
 const DOORS_PER_BED = 10;
 const FIRST_ADDRESS = 11;
+const SERVER_PORT = 9000;
 const SHOWN_LINES = 30;
 
 /** A member of a deployment, and the port that clients of the test reach. */
@@ -23,12 +24,19 @@ export interface Member {
   readonly isIsolated?: boolean | undefined;
 }
 
+export interface DeployBedOptions {
+  /** The host and port of a server on this machine that members reach at `serverUrl`. */
+  readonly server?: string | undefined;
+}
+
 type Settings = Partial<Pick<ContainerOptions, "command" | "env" | "volumes">> & {
   readonly stage?: "node" | "store" | undefined;
 };
 
 /** The containers of a deployment in one network, each with its own name and address. */
 export class DeployBed implements AsyncDisposable {
+  /** Where members reach the server outside of their network. */
+  readonly serverUrl: string;
   readonly #name: string;
   readonly #directory: string;
   readonly #images: Readonly<Record<"node" | "store", Image>>;
@@ -42,8 +50,10 @@ export class DeployBed implements AsyncDisposable {
       readonly images: Readonly<Record<"node" | "store", Image>>;
       readonly hosts: ReadonlyMap<string, Host>;
       readonly urls: ReadonlyMap<string, string>;
+      readonly serverUrl: string;
     },
   ) {
+    this.serverUrl = parts.serverUrl;
     this.#name = name;
     this.#directory = bedDirectory(name);
     this.#images = parts.images;
@@ -51,7 +61,7 @@ export class DeployBed implements AsyncDisposable {
     this.#urls = parts.urls;
   }
 
-  static async start(members: readonly Member[]): Promise<DeployBed> {
+  static async start(members: readonly Member[], { server }: DeployBedOptions = {}): Promise<DeployBed> {
     await removeAbandonedBeds();
     const { name, number } = newBedName();
     try {
@@ -72,9 +82,11 @@ export class DeployBed implements AsyncDisposable {
         const target = `${hosts.get(member.name)?.address}:${member.port}`;
         return { name: member.name, bind, target, targetNamespace: network.hubNamespace };
       });
-      await openDoors(directory, doors);
+      const { hubAddress, hubNamespace } = network;
+      const inward = { name: "server", bind: `${hubAddress}:${SERVER_PORT}`, bindNamespace: hubNamespace };
+      await openDoors(directory, server === undefined ? doors : [...doors, { ...inward, target: server }]);
       const urls = new Map(doors.map((door) => [door.name, `http://${door.bind}`]));
-      return new DeployBed(name, { images, hosts, urls });
+      return new DeployBed(name, { images, hosts, urls, serverUrl: `http://${inward.bind}` });
     } catch (error) {
       await removeBed(name);
       throw error;
