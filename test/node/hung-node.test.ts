@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
@@ -10,6 +10,7 @@ import { startDockerd } from "../../packages/providers/src/docker/testing/docker
 import { startPodman } from "../../packages/providers/src/docker/testing/podman.ts";
 import { findProcesses } from "../../packages/providers/src/docker/testing/processes.ts";
 import { freshDirectory, shared } from "../../packages/providers/src/host/testing/shared.ts";
+import { guardDirectory } from "../cluster/sweep.ts";
 import { DockerHome, IMAGE, SHOW, write } from "./docker-home.ts";
 import { startTwoNodes } from "./two-nodes.ts";
 
@@ -62,7 +63,12 @@ describe("a sandbox whose node hangs for longer than its lease", () => {
     async () => {
       const engine = await startDockerd({ liveRestore: true });
       await using home = await DockerHome.start({ startEngine: async () => engine });
-      await using cluster = await startCluster([home, other]);
+      let first: NodeConfigOptions = {};
+      const config = (settings: NodeConfigOptions) => {
+        first = home.config(settings);
+        return first;
+      };
+      await using cluster = await startCluster([{ config }, other]);
       const sandbox = await cluster.here.sandboxes.create();
       await sandbox.exec(write("saved"));
       await sandbox.checkpoint();
@@ -74,6 +80,8 @@ describe("a sandbox whose node hangs for longer than its lease", () => {
       expect((await moved.exec(SHOW)).stdout).toBe("saved\nsaved\n");
       expect(await inside()).toEqual([]);
       await cluster.first.kill();
+      // The guard gives up an engine that is gone.
+      await expect.poll(() => existsSync(guardDirectory(first.home ?? ""))).toBe(false);
       await moved.destroy();
     },
     TIMEOUT_MS,

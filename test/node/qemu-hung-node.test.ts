@@ -5,7 +5,7 @@ import { startTwoNodes } from "./two-nodes.ts";
 
 /** The first machine of its shape boots. */
 const FIRST_MS = 180_000;
-const LEASE_MS = 8000;
+const LEASE_MS = 12_000;
 const PATIENCE = { timeout: 60_000, interval: 100 };
 
 const homes = [await shared(QemuHome.make()), await shared(QemuHome.make())] as const;

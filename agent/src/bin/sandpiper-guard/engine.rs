@@ -32,6 +32,13 @@ pub fn kill(engine: &Engine, id: &str, home: &str) -> io::Result<bool> {
     Ok(containers.is_empty())
 }
 
+/// Whether a process listens on the engine's socket. An engine on another machine may run unseen.
+pub fn is_running(engine: &Engine) -> bool {
+    let gone = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+    !engine.address.starts_with('/')
+        || !UnixStream::connect(&engine.address).is_err_and(|error| gone.contains(&error.kind()))
+}
+
 /// Uses HTTP 1.0, so that the answer ends with the connection.
 fn request(engine: &Engine, method: &str, path: &str) -> io::Result<(u16, Vec<u8>)> {
     let Engine { address, api_version } = engine;
@@ -112,6 +119,13 @@ mod tests {
     fn finds_nothing_to_kill_in_an_empty_list() {
         let (engine, _serving) = engine(vec!["HTTP/1.0 200 OK\r\n\r\n[]\n"]);
         assert!(kill(&engine, "abc", "0a1b").unwrap());
+    }
+
+    #[test]
+    fn an_engine_without_a_socket_does_not_run() {
+        let at = |address: &str| Engine { address: address.to_string(), api_version: "1.51".to_string() };
+        assert!(!is_running(&at("/nonexistent/engine.sock")));
+        assert!(is_running(&at("192.0.2.1:2375")));
     }
 
     #[test]

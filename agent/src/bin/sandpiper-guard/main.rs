@@ -34,6 +34,8 @@ const MAX_SLEEP_MS: u64 = 100;
 const KILL_INTERVAL_MS: u64 = 2;
 /// The delay before the next check of an attempt in another thread.
 const ATTEMPT_INTERVAL_MS: u64 = 10;
+/// How long after a deadline it checks that often.
+const IMPATIENT_MS: u64 = 5000;
 /// The format of leases, for a node of another version.
 const FORMAT: u32 = 2;
 
@@ -172,7 +174,9 @@ fn kill_expired(directory: &Path, deadlines: &mut Deadlines, slow: &mut SlowKill
                 if left.iter().any(|target| matches!(target, Target::Cgroup(_))) {
                     wait_ms = KILL_INTERVAL_MS;
                 } else if !left.is_empty() {
-                    wait_ms = wait_ms.min(ATTEMPT_INTERVAL_MS);
+                    // An engine that does not answer for long may never do so.
+                    let is_new = now_ms - lease.deadline_ms < IMPATIENT_MS;
+                    wait_ms = wait_ms.min(if is_new { ATTEMPT_INTERVAL_MS } else { MAX_SLEEP_MS });
                 } else if !name.ends_with(ENDED) {
                     // Fails only if the node has just removed the file.
                     let _ = fs::rename(directory.join(name), directory.join(format!("{name}{ENDED}")));

@@ -96,7 +96,11 @@ fn start(id: &str, target: &Target) -> Option<Receiver<bool>> {
 /// True when nothing is left.
 fn attempt(id: &str, target: &Target) -> bool {
     match target {
-        Target::Containers { engine, home, .. } => until_none(|| engine::kill(engine, id, home)),
+        Target::Containers { engine, home, machine } => {
+            // Without its engine a container of this host does not start, and its cgroups are targets of their own. The
+            // engine of a machine may run although the node does not forward to it.
+            until_none(|| engine::kill(engine, id, home)) || (machine.is_none() && !engine::is_running(engine))
+        }
         Target::Container(id) => until_none(|| Ok(cgroup::kill_container(id))),
         Target::Command(words) => run(words),
         Target::Cgroup(_) => true,
