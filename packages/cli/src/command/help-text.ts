@@ -7,7 +7,7 @@ const groups: readonly (readonly [title: string, verbs: string])[] = [
   ["Run code", "run shell exec mcp"],
   ["Manage sandboxes", "create ls get rm cp ps logs kill stats events pause resume rebuild"],
   ["Save and restore sandboxes", "checkpoint checkpoints restore fork rollback"],
-  ["Manage nodes", "up nodes node keys pool caches"],
+  ["Manage nodes", "up nodes node keys pool caches machines"],
   ["Other verbs", "doctor completion help version"],
 ];
 
