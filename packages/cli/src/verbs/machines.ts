@@ -57,7 +57,7 @@ const stopMachines: Verb = {
 
 export const machinesVerb: Verb = {
   name: "machines",
-  summary: "list, inspect and stop the virtual machines of provider vm-docker",
+  summary: "manage the virtual machines of provider vm-docker",
   options: [],
   actions: [listMachines, inspectMachine, stopMachines],
 };
