@@ -27,6 +27,17 @@ describe("the documents", () => {
     expect(numbers.sort()).toEqual(numbers.map((_, index) => String(index + 1).padStart(4, "0")));
   });
 
+  it("name only existing files in docs/seeds.md", () => {
+    const text = documents.find(({ path }) => path === "docs/seeds.md")?.text ?? "";
+    const roots: Record<string, string> = { C: "packages/core/src", P: "packages/providers/src", N: "packages/node/src" };
+    const short = [...text.matchAll(/\b([CPN])`(\/[^`]+)`/g)].map(([, root = "", path = ""]) => `${roots[root]}${path}`);
+    const full = [...text.matchAll(/`((?:packages|test|agent|scripts|clients|deploy)\/[^`]+)`/g)].map(
+      ([, path = ""]) => path,
+    );
+    expect(short.length).toBeGreaterThan(50);
+    expect([...short, ...full].filter((path) => !existsSync(join(repoDirectory, path)))).toEqual([]);
+  });
+
   it("name only existing tests in SPECIFICATION.md", () => {
     const text = documents.find(({ path }) => path === "SPECIFICATION.md")?.text ?? "";
     const tests = [...text.matchAll(/`((?:packages|test|agent|scripts|bench|examples)\/[^`]+)`/g)].map(
