@@ -26,7 +26,7 @@ export class MemoryState {
   readonly sandboxes = new Map<string, MemorySandbox>();
   readonly checkpoints = new MemoryCheckpoints(this);
   /** Volumes that destroyed sandboxes left, by name. */
-  readonly volumes = new Map<string, VolumeResource>();
+  readonly volumes: Map<string, VolumeResource> = new Map();
   readonly events: EventBody[] = [];
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
   /** Called with sandboxes that were rolled back. */
