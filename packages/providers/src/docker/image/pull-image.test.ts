@@ -46,6 +46,7 @@ describe("pulling an image", () => {
       architecture: engine.info.architecture,
       os: "linux",
       labels: {},
+      command: { argv: ["/bin/sh"], cwd: "/", user: "user" },
     });
     expect(new Set(progress.map((step) => step.layer)).size).toBe(1);
     expect(progress.map((step) => step.status)).toEqual(
