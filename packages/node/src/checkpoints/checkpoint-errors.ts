@@ -27,3 +27,10 @@ export function cannotResume({ id, state }: SandboxRecord): SandboxError {
     details: { expected: "paused", actual: state },
   });
 }
+
+export function hasMoved(id: SandboxId): SandboxError {
+  return new SandboxError("sandbox_moved", {
+    message: `sandbox ${id} has moved to another node during the request`,
+    details: { id },
+  });
+}

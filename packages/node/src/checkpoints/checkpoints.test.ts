@@ -26,6 +26,22 @@ async function setUp(provider = new MockProvider()) {
   return { ...node, id, write, read, damageNewest, chunks };
 }
 
+describe("a resume", () => {
+  it("that waited while the sandbox moved to another node asks its caller to retry", async () => {
+    const { checkpoints, owner, id, registry } = await setUp();
+    await checkpoints.pause(owner, id);
+    const moving = Promise.withResolvers<void>();
+    const moved = registry.serialize(id, async () => {
+      await moving.promise;
+      registry.drop(id);
+    });
+    const resuming = rejection(checkpoints.resume(owner, id));
+    moving.resolve();
+    await moved;
+    expect(await resuming).toMatchObject({ code: "unavailable", reason: "sandbox_moved" });
+  });
+});
+
 describe("a checkpoint", () => {
   it("has a unique name within its sandbox", async () => {
     const { checkpoints, owner, id } = await setUp();

@@ -15,7 +15,7 @@ import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { ended, notReady } from "../sandboxes/sandbox-errors.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
-import { cannotResume, checkpointInUse, noCheckpoint, noCheckpoints } from "./checkpoint-errors.ts";
+import { cannotResume, checkpointInUse, hasMoved, noCheckpoint, noCheckpoints } from "./checkpoint-errors.ts";
 import { findCheckpoint } from "./find-checkpoint.ts";
 import { requireRestorable } from "./requirements.ts";
 import type { RestoreOptions, SaveOptions, SaveRestore } from "./save-restore.ts";
@@ -237,8 +237,11 @@ export class Checkpoints {
     registry.emit("sandbox.rolled_back", record, record.rolledBackTo ?? {});
   }
 
+  /** The sandbox may have moved to another node while the caller waited for its mutex. */
   #currentRecord({ id }: SandboxRecord): SandboxRecord {
-    return this.#options.registry.record(id) as SandboxRecord;
+    const record = this.#options.registry.record(id);
+    if (record === undefined) throw hasMoved(id);
+    return record;
   }
 
   async #saved(id: SandboxId): Promise<SavedSandbox | undefined> {
