@@ -101,7 +101,7 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
 
   it("names a provider with containers when gVisor is given container options", async () => {
     const { stderr, exitCode } = await cli(["run", "--image", IMAGE, "--publish", "80", "--", "true"]);
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("such as docker")]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("cannot use --publish, --image: provider gvisor")]);
   });
 
   it("names the socket when no engine answers", async () => {
