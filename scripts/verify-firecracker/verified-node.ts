@@ -113,6 +113,8 @@ export class VerifiedNode implements AsyncDisposable {
 
   async #end(signal: NodeJS.Signals): Promise<void> {
     if (this.#child === undefined || !this.#isAlive()) return;
+    // Its connection would look for the node for a minute.
+    await this.#client?.[Symbol.asyncDispose]();
     const exited = once(this.#child, "exit");
     this.#child.kill(signal);
     await exited;
