@@ -34,14 +34,17 @@ export class SessionExecutions {
     return [...this.#open.values()].find(({ isAbandoned }) => !isAbandoned);
   }
 
-  /** Starts code when the client is attached. One piece runs at a time. */
+  /**
+   * Starts code when the client is attached. One piece runs at a time. For code of an earlier client the node decides: if that
+   * code has ended, and only its end is still being sent, the new code starts.
+   */
   start(
     source: { readonly language: string; readonly code: string },
     { onOutput }: Pick<ExecutionStreamOptions, "onOutput"> = {},
   ): ExecutionStream {
     if (this.#error !== undefined) throw this.#error;
     requireSize(source);
-    if (this.current !== undefined) {
+    if ([...this.#open.values()].some(({ request, isAbandoned }) => request !== undefined && !isAbandoned)) {
       const message = "the code was not run: the session already runs code";
       throw new SandboxError("execution_running", { message, hint: "wait for its end" });
     }

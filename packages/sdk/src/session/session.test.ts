@@ -260,6 +260,24 @@ describe("code of a session", () => {
     await expect(session.run("sh", "second")).rejects.toMatchObject({ reason: "execution_running" });
   });
 
+  it("is sent although the end of an earlier client's code has not arrived, and runs if the node accepts it", async () => {
+    const { attaching, sockets } = await attach();
+    sockets.last.accept().status("RUNNING").status("EXECUTION_RUNNING", { execution: "earlier", offset: 0 });
+    const session = await attaching;
+    const result = session.run("sh", "next");
+    const execution = requested(sockets.last);
+    sockets.last
+      .status("EXECUTION_DONE", { execution: "earlier", ...done })
+      .status("EXECUTION_RUNNING", { execution, offset: 0 })
+      .output(execution, "next", 0)
+      .status("EXECUTION_DONE", { execution, ...done });
+    expect((await result).stdout).toBe("next");
+    const refused = session.run("sh", "third");
+    const reason = "execution_running";
+    sockets.last.status("EXECUTION_ERROR", { execution: requested(sockets.last, 1), message: "it runs code", reason });
+    await expect(refused).rejects.toMatchObject({ reason });
+  });
+
   it("is refused without a message if it is larger than the node accepts", async () => {
     const { session, sockets } = await create();
     const code = "x".repeat(16 * 1024 * 1024);
