@@ -32,9 +32,7 @@ export const benchmark: Benchmark = {
       },
     };
     const { samples, problems } = await interleave(onePerRound(turns), { rounds: ROUNDS, context });
-    const results = [...samples].map(([subject, all]) =>
-      resultOf("handoff-attach, until running", subject, all),
-    );
+    const results = [...samples].map(([subject, all]) => resultOf("handoff-attach, until running", subject, all));
     const times = ratio(p50Of(results, DIRECTORY), p50Of(results, RAW));
     return {
       results,

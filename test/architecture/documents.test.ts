@@ -29,8 +29,14 @@ describe("the documents", () => {
 
   it("name only existing files in docs/seeds.md", () => {
     const text = documents.find(({ path }) => path === "docs/seeds.md")?.text ?? "";
-    const roots: Record<string, string> = { C: "packages/core/src", P: "packages/providers/src", N: "packages/node/src" };
-    const short = [...text.matchAll(/\b([CPN])`(\/[^`]+)`/g)].map(([, root = "", path = ""]) => `${roots[root]}${path}`);
+    const roots: Record<string, string> = {
+      C: "packages/core/src",
+      P: "packages/providers/src",
+      N: "packages/node/src",
+    };
+    const short = [...text.matchAll(/\b([CPN])`(\/[^`]+)`/g)].map(
+      ([, root = "", path = ""]) => `${roots[root]}${path}`,
+    );
     const full = [...text.matchAll(/`((?:packages|test|agent|scripts|clients|deploy)\/[^`]+)`/g)].map(
       ([, path = ""]) => path,
     );
