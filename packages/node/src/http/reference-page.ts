@@ -6,7 +6,7 @@ const STYLE = `
   article { margin: 1.2rem 0; } h3 { margin: 0; font: 600 15px ui-monospace, monospace; }
   .method { display: inline-block; min-width: 4.5rem; color: #0a5; } p { margin: .2rem 0; }
   pre { background: #f6f6f6; padding: .6rem; overflow: auto; font-size: 12.5px; } code { font-size: 13px; }
-  summary { cursor: pointer; color: #555; } nav a { margin-right: 1rem; }
+  summary { cursor: pointer; color: #555; } nav { display: flex; flex-wrap: wrap; gap: 0 1rem; }
   @media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd; } pre { background: #22252b; }
     h2 { border-color: #333; } summary { color: #aaa; } a { color: #7bf; } }`;
 
