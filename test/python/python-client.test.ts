@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { errorReasons } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { pythonPath } from "../../scripts/setup/python.mjs";
+import { pythonEnv, pythonPath } from "../../scripts/setup/python.mjs";
 
 const directory = join(import.meta.dirname, "../../clients/python");
 /** Each file starts nodes of its own. */
@@ -18,7 +18,7 @@ async function runModule(signal: AbortSignal, ...args: readonly string[]): Promi
     cwd: directory,
     signal,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+    env: { ...process.env, ...pythonEnv(), PYTHONDONTWRITEBYTECODE: "1" },
   });
   const closed = new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
