@@ -1,9 +1,7 @@
 import { once } from "node:events";
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { text } from "node:stream/consumers";
 import { rejection } from "@sandpiper/core/testing";
 import type { SandboxResource } from "@sandpiper/protocol";
 import { afterAll, describe, expect, it } from "vitest";
@@ -19,6 +17,7 @@ import { machineProcesses } from "../../packages/providers/src/host/testing/mach
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
 import { startSdkNode } from "../sdk/sdk-node.ts";
+import { ask, SERVE } from "./line-server.ts";
 import { RESOURCES } from "./vm-docker-home.ts";
 
 /** A machine boots, its engine starts and loads an image; without KVM, QEMU emulates all of that. */
@@ -75,20 +74,6 @@ afterAll(async () => {
   for (const { id } of await machines.list()) await machines.remove(id);
   await rm(home, { recursive: true });
 }, FIRST_MS);
-
-const SERVE = `exec python3 -c '
-import socketserver
-class Handler(socketserver.StreamRequestHandler):
-    def handle(self):
-        self.wfile.write(b"hello " + self.rfile.readline())
-socketserver.ThreadingTCPServer(("0.0.0.0", 3000), Handler).serve_forever()'`;
-
-async function ask(address: string | undefined): Promise<string> {
-  const [host, port] = String(address).split(":");
-  const socket = connect({ host: String(host), port: Number(port) });
-  socket.write("you\n");
-  return await text(socket).catch(() => "");
-}
 
 describe("the example of docs/vm-docker.md, in a real machine", () => {
   const env = { SHARED_SECRET: "secret" };

@@ -1,8 +1,6 @@
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
@@ -10,27 +8,13 @@ import { createDockerFixture } from "../../packages/providers/src/docker/testing
 import { startGitServer } from "../../packages/providers/src/docker/testing/git-server.ts";
 import { freshDirectory, shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { hostVmDockerProvider } from "./host-vm-driver.ts";
+import { ask, SERVE } from "./line-server.ts";
 
 const SECRET = "s3cret-of-a-repository";
 const fixture = await shared(createDockerFixture({ bridge: true, image: { variant: "python" } }));
 const server = await shared(startGitServer("127.0.0.1", { user: "me", password: SECRET }));
 const directory = freshDirectory("vm-workspace");
 const clones = () => readdir(join(tmpdir(), "sandpiper-test-workspaces")).catch(() => []);
-
-/** Answers each connection with a line. */
-const SERVE = `exec python3 -c '
-import socketserver
-class Handler(socketserver.StreamRequestHandler):
-    def handle(self):
-        self.wfile.write(b"hello " + self.rfile.readline())
-socketserver.ThreadingTCPServer(("0.0.0.0", 3000), Handler).serve_forever()'`;
-
-async function ask(address: string | undefined): Promise<string> {
-  const [host, port] = String(address).split(":");
-  const socket = connect({ host: String(host), port: Number(port) });
-  socket.write("you\n");
-  return await text(socket).catch(() => "");
-}
 
 describe("a published port of a machine's sandbox", () => {
   it("answers on the host's loopback, also after the container was restarted, until the sandbox is destroyed", async () => {

@@ -25,7 +25,7 @@ describe("sandpiper stop and start", () => {
     ]);
   });
 
-  it("exit with 2 for a time limit that is no duration, and without a sandbox", async () => {
+  it("exit with 2 for an invalid time limit, and without a sandbox", async () => {
     expect(await node.run("stop", "--timeout", "soon", "one")).toMatchObject({ stdout: "", exitCode: 2 });
     expect(await node.run("start")).toMatchObject({ stdout: "", exitCode: 2 });
   });

@@ -68,7 +68,7 @@ function unknownOption(name: string): SandboxError {
 
 function unknownProvider(provider: string): SandboxError {
   return new SandboxError("unknown_provider", {
-    message: `there is no provider ${JSON.stringify(provider)}`,
+    message: `provider ${JSON.stringify(provider)} does not exist`,
     hint: `use one of ${composedProviders.join(", ")}`,
     details: { provider, known: [...composedProviders] },
   });

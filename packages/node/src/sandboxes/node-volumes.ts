@@ -104,7 +104,7 @@ function sandboxOf(name: string): SandboxId | undefined {
 export function noSuchVolume(name: string): SandboxError {
   const volume = name.slice(0, 64);
   return new SandboxError("no_such_volume", {
-    message: `there is no kept volume ${JSON.stringify(volume)}`,
+    message: `kept volume ${JSON.stringify(volume)} not found`,
     details: { volume },
   });
 }

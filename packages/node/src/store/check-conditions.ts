@@ -17,6 +17,18 @@ export async function checkConditions(store: Pick<ObjectStore, "label" | "put" |
   }
 }
 
+/** Checks a store once; a check that fails is repeated by the next call. */
+export function conditionCheck(store: Pick<ObjectStore, "label" | "put" | "delete">): () => Promise<void> {
+  let check: Promise<void> | undefined;
+  return () => {
+    check ??= checkConditions(store).catch((thrown) => {
+      check = undefined;
+      throw thrown;
+    });
+    return check;
+  };
+}
+
 function unsuitable(label: string, ignored: string): SandboxError {
   return new SandboxError("store_lacks_conditions", {
     message: `the server of the store ${label} does not support conditional writes: it ignores ${ignored}`,

@@ -11,7 +11,7 @@ import {
   type StoredObjectInfo,
   systemClock,
 } from "@sandpiper/core";
-import { checkConditions } from "./check-conditions.ts";
+import { conditionCheck } from "./check-conditions.ts";
 import { gcsError, isAbsent, isRateLimited, isTransient, notConfigured, statusOf } from "./gcs-error.ts";
 import { download, infoOf, markOf, upload } from "./gcs-object.ts";
 import { unknownOutcome } from "./unknown-outcome.ts";
@@ -45,7 +45,7 @@ export class GcsStore implements ObjectStore {
   readonly #prefix: string;
   readonly #clock: Clock;
   #bucket: Promise<Gcs.Bucket> | undefined;
-  #hasConditions: Promise<void> | undefined;
+  #checkConditions: (() => Promise<void>) | undefined;
 
   constructor({ bucket, prefix, clock = systemClock }: GcsStoreOptions) {
     this.#bucketName = bucket;
@@ -143,15 +143,12 @@ export class GcsStore implements ObjectStore {
   /** Google's own servers honour conditions. With an emulator that ignores them, two nodes could hold the same lease. */
   #untilConditionsChecked(): Promise<void> {
     if (!hasEmulator()) return Promise.resolve();
-    this.#hasConditions ??= checkConditions({
+    this.#checkConditions ??= conditionCheck({
       label: this.label,
       put: (key, bytes, condition) => this.#put(key, bytes, condition),
       delete: (key, condition) => this.#delete(key, condition),
-    }).catch((thrown) => {
-      this.#hasConditions = undefined;
-      throw thrown;
     });
-    return this.#hasConditions;
+    return this.#checkConditions();
   }
 
   async #attempt<T>(key: string, work: () => Promise<T>): Promise<T> {

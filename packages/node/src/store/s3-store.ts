@@ -9,7 +9,7 @@ import {
   type StoredObject,
   type StoredObjectInfo,
 } from "@sandpiper/core";
-import { checkConditions } from "./check-conditions.ts";
+import { conditionCheck } from "./check-conditions.ts";
 import { isNamed, s3Error, statusOf, wasRepeated } from "./s3-error.ts";
 import { unknownOutcome } from "./unknown-outcome.ts";
 
@@ -44,7 +44,7 @@ export class S3Store implements ObjectStore {
   readonly #bucket: string;
   readonly #prefix: string;
   #connection: Promise<Connection> | undefined;
-  #hasConditions: Promise<void> | undefined;
+  #checkConditions: (() => Promise<void>) | undefined;
 
   constructor({ bucket, prefix }: S3StoreOptions) {
     this.#bucket = bucket;
@@ -153,15 +153,12 @@ export class S3Store implements ObjectStore {
 
   /** With a server that ignores conditions, two nodes could hold the same lease. */
   #untilConditionsChecked(): Promise<void> {
-    this.#hasConditions ??= checkConditions({
+    this.#checkConditions ??= conditionCheck({
       label: this.label,
       put: (key, bytes, condition) => this.#put(key, bytes, condition),
       delete: (key, condition) => this.#delete(key, condition),
-    }).catch((thrown) => {
-      this.#hasConditions = undefined;
-      throw thrown;
     });
-    return this.#hasConditions;
+    return this.#checkConditions();
   }
 
   #withoutMark(key: string, stored: Uint8Array): Uint8Array {

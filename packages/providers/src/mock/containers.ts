@@ -132,7 +132,7 @@ export class MockContainers implements Containers {
     const found = this.#listKept().find((volume) => volume.name === name);
     if (found === undefined) {
       throw new SandboxError("no_such_volume", {
-        message: `there is no kept volume ${name}`,
+        message: `kept volume ${name} not found`,
         details: { volume: name },
       });
     }

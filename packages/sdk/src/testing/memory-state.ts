@@ -100,7 +100,7 @@ export class MemoryState {
 
   removeVolume(name: string): void {
     if (this.volumes.delete(name)) return;
-    throw new SandboxError("no_such_volume", { message: `there is no kept volume ${name}`, details: { volume: name } });
+    throw new SandboxError("no_such_volume", { message: `kept volume ${name} not found`, details: { volume: name } });
   }
 
   #keepVolume({ id, provider }: SandboxResource): void {

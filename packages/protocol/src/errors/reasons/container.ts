@@ -43,7 +43,7 @@ export const containerReasons = {
   no_such_container: { code: "not_found", meaning: "The sandbox has no container on this engine.", hint: "list the provider's instances, or create a new sandbox" },
   no_such_network: { code: "invalid_argument", meaning: "The engine has no network of this name.", hint: "create it with `docker network create`, or use another network", details: { network: "string" } },
   no_such_path: { code: "invalid_argument", meaning: "The host directory to mount does not exist.", hint: "create the directory; if Sandpiper runs in a container, it must see it at the same path", details: { path: "string" } },
-  no_such_volume: { code: "not_found", meaning: "There is no kept volume of this name.", hint: "list the volumes to see their names; a volume is kept when its sandbox is destroyed with volumes=keep", details: { volume: "string" } },
+  no_such_volume: { code: "not_found", meaning: "No volume of this name was kept.", hint: "list the volumes to see their names; a volume is kept when its sandbox is destroyed with volumes=keep", details: { volume: "string" } },
   not_an_engine: { code: "failed_precondition", meaning: "The server at this address is not a container engine.", hint: "set DOCKER_HOST to the address of Docker or Podman" },
   not_in_engine: { code: "not_found", meaning: "The engine does not have this object.", hint: "another program may have removed it; look with `docker ps -a`", details: { statusCode: "number" } },
   path_not_a_directory: { code: "invalid_argument", meaning: "The host path to mount is not a directory.", hint: "mount the directory that contains it", details: { path: "string" } },

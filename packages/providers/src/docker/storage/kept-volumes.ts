@@ -66,7 +66,7 @@ export async function requireKeptVolumes(owner: VolumeOwner, { container }: Inst
 async function requireKept(owner: VolumeOwner, name: string): Promise<void> {
   const found = await owner.engine.find(`find volume ${name}`, (docker) => docker.getVolume(name).inspect());
   if (found !== undefined && (await sandboxOf(owner, found.Labels)) !== undefined) return;
-  throw new SandboxError("no_such_volume", { message: `there is no kept volume ${name}`, details: { volume: name } });
+  throw new SandboxError("no_such_volume", { message: `kept volume ${name} not found`, details: { volume: name } });
 }
 
 /** The destroyed sandbox of a volume; undefined if it exists, or if the volume is of another home or kind. */
