@@ -89,8 +89,8 @@ function describeKilledPrograms(context: ContractContext, programs: HostPrograms
     expect(await find(next, id)).toMatchObject({ isRunning: capabilities.supportsAdopt, isOrphan: true });
     await next.remove(id);
     expect(await find(next, id)).toBe(undefined);
-    // Processes that end with their program may take a moment.
-    await eventually(async () => (await leftovers(next, id)).length === 0);
+    await untilProcessesEnded(() => leftovers(next, id));
+    expect(await leftovers(next, id)).toEqual([]);
   });
 
   for (const moment of MOMENTS) {
@@ -103,9 +103,15 @@ function describeKilledPrograms(context: ContractContext, programs: HostPrograms
       const next = programs.next();
       const found = await find(next, id);
       if (found !== undefined) await next.remove(id);
+      await untilProcessesEnded(() => leftovers(next, id));
       expect(await leftovers(next, id), `found: ${found !== undefined}`).toEqual([]);
     });
   }
+}
+
+/** Processes that end with their program may take a moment. */
+function untilProcessesEnded(leftovers: () => Promise<readonly string[]>): Promise<void> {
+  return eventually(async () => !(await leftovers()).some((trace) => trace.startsWith("process ")));
 }
 
 async function find(provider: Provider, id: SandboxId) {
