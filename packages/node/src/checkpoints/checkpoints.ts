@@ -100,18 +100,15 @@ export class Checkpoints {
   }
 
   async resume(principal: Principal, id: string): Promise<SandboxResource> {
-    const { registry, access } = this.#options;
     const record = this.find(principal, id, { readOnly: false });
     const ready = await this.#serialize(record.id, async () => {
       const current = this.#currentRecord(record);
       if (current.state === "ready") return current;
       if (current.stoppedAt !== null) throw notReady(current);
       if (current.state !== "paused" && current.state !== "stopped") throw cannotResume(current);
-      const resumed = await this.restoreNewest(current);
-      registry.emit("sandbox.resumed", record);
-      return resumed;
+      return await this.#resume(current);
     });
-    return access.resource(principal, ready);
+    return this.#options.access.resource(principal, ready);
   }
 
   async rollback(principal: Principal, id: string, body: RollbackBody): Promise<SandboxResource> {
@@ -153,7 +150,15 @@ export class Checkpoints {
     throw noCheckpoint(record.id);
   }
 
-  /** Restores a sandbox that the node stopped. A paused one stays paused until its owner resumes it. */
+  /** Restores a paused sandbox because a caller uses it. */
+  async wake(id: SandboxId): Promise<void> {
+    await this.#serialize(id, async () => {
+      const record = this.#options.registry.record(id);
+      if (record?.state === "paused") await this.#resume(record);
+    });
+  }
+
+  /** Restores a sandbox that the node stopped. A paused one stays paused. */
   async restoreStopped(id: SandboxId): Promise<void> {
     await this.#serialize(id, async () => {
       const record = this.#options.registry.record(id);
@@ -187,6 +192,18 @@ export class Checkpoints {
     if (record.endedAt !== null) throw ended(record);
     if (record.fidelity === "none") throw noCheckpoints(record);
     return record;
+  }
+
+  async #resume(record: SandboxRecord): Promise<SandboxRecord> {
+    const { registry, clock } = this.#options;
+    const { expiresAt, ttlMs } = record;
+    const now = clock.now();
+    // Its lifetime begins again; otherwise the sandbox would be paused again at once.
+    const isExpired = expiresAt !== null && expiresAt <= now && record.onExpiry === "pause";
+    const lifetime = isExpired ? { expiresAt: new Date(now.getTime() + (ttlMs ?? 0)) } : {};
+    const resumed = await this.restoreNewest(registry.change(record.id, lifetime));
+    registry.emit("sandbox.resumed", record);
+    return resumed;
   }
 
   async #save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {

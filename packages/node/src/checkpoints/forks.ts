@@ -10,6 +10,7 @@ import { instanceKey } from "../sandboxes/instance-key.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxNames } from "../sandboxes/sandbox-names.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
@@ -32,6 +33,7 @@ export interface ForksOptions {
   readonly providers: Providers;
   readonly prepared: PreparedInstances;
   readonly volumes: Pick<NodeVolumes, "requireOwn">;
+  readonly names: SandboxNames;
   readonly clock: Clock;
 }
 
@@ -59,6 +61,7 @@ export class Forks {
     const record = checkpoints.find(principal, id, { readOnly: false });
     volumes.requireOwn(principal.tenant, record);
     const count = body.count ?? 1;
+    this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, count);
     using undo = new DisposableStack();
     const reservations: QuotaReservation[] = [];
@@ -89,6 +92,7 @@ export class Forks {
     const checkpoint = findCheckpoint(isVisible ? saved : undefined, checkpointId);
     const record = saved?.record as SandboxRecord;
     this.#options.volumes.requireOwn(principal.tenant, record);
+    this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, 1);
     requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saveRestore.requirements(record));
     const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
@@ -145,11 +149,14 @@ export class Forks {
   }
 
   async #start(fork: SandboxRecord, instance: PreparedSandbox, directory: string): Promise<SandboxRecord> {
-    const { registry, sandboxes } = this.#options;
+    const { registry, sandboxes, names } = this.#options;
     try {
+      await names.take(fork);
+      names.requireFree(fork);
       registry.add(fork);
     } catch (thrown) {
       await instance.destroy();
+      await names.release(fork);
       throw thrown;
     }
     try {

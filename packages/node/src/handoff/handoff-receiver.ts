@@ -15,8 +15,11 @@ import { type HandoffReport, HandoffSteps } from "./handoff-steps.ts";
 import { Prefetch } from "./prefetch.ts";
 import { Preparation } from "./preparation.ts";
 
-/** Whether a caller wants to use a sandbox, or to destroy it without restoring it first. */
-export type Purpose = "use" | "end";
+/**
+ * Whether a caller uses a sandbox, which wakes a paused one; manages it, which leaves it paused; or destroys it without
+ * restoring it first.
+ */
+export type Purpose = "use" | "manage" | "end";
 
 export interface HandoffReceiverOptions {
   readonly nodeId: string;
@@ -92,7 +95,7 @@ export class HandoffReceiver {
   /** Takes a sandbox that no live node owns: its owner released it or died. */
   async takeIn(id: SandboxId, saved: SavedSandbox, purpose: Purpose): Promise<void> {
     const { leases, nodeId } = this.#options;
-    if (purpose === "use") await this.#requireRestorable(saved);
+    if (purpose !== "end") await this.#requireRestorable(saved);
     const acquired = await leases.acquire(id);
     if ("lease" in acquired) return await this.#receive(id, acquired.lease, { purpose });
     // Another node took the lease or waits for it. If it owns the sandbox by now, the caller locates it there.
@@ -136,7 +139,8 @@ export class HandoffReceiver {
     registry.drop(id);
     registry.add(record);
     capacity.hold(record);
-    if (record.state === "paused" || record.stoppedAt !== null || purpose === "end") return undefined;
+    const staysPaused = record.state === "paused" && purpose !== "use";
+    if (staysPaused || record.stoppedAt !== null || purpose === "end") return undefined;
     return await checkpoints.restoreNewest(record, { instance, onStep: steps?.mark });
   }
 

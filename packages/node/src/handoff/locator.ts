@@ -218,8 +218,10 @@ export class Locator {
     }
     const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
     if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
-    const isToBeRestored = record.state === "stopped" && record.stoppedAt === null;
-    if (isVisible && isToBeRestored && purpose === "use") await checkpoints.restoreStopped(id);
+    if (isVisible && purpose !== "end") await checkpoints.restoreStopped(id);
+    // Waking a paused sandbox uses memory, so it requires the right to use the sandbox.
+    const mayWake = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });
+    if (mayWake && purpose === "use") await checkpoints.wake(id);
     return true;
   }
 

@@ -31,13 +31,23 @@ export interface ServeOptions {
   readonly log: RequestLog;
 }
 
-/** Operations that work on a sandbox at rest without restoring it; all others use it. */
+/** Operations that work on a sandbox at rest or on a paused one without restoring it; all others use it. */
 const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
   getSandbox: "look",
   getSandboxHealth: "look",
   listCheckpoints: "look",
   getCheckpoint: "look",
   listEvents: "look",
+  updateSandbox: "manage",
+  createCheckpoint: "manage",
+  deleteCheckpoint: "manage",
+  forkSandbox: "manage",
+  pauseSandbox: "manage",
+  resumeSandbox: "manage",
+  rollbackSandbox: "manage",
+  rebuildSandbox: "manage",
+  stopSandbox: "manage",
+  startSandbox: "manage",
   deleteSandbox: "end",
 };
 

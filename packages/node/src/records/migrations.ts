@@ -117,4 +117,8 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
   `,
+  `
+  CREATE INDEX liveSandboxesByName ON sandboxes (tenant, name)
+    WHERE name IS NOT NULL AND state NOT IN ('destroyed', 'failed');
+  `,
 ];

@@ -91,6 +91,12 @@ export class SqliteSandboxRecords {
     return this.#database.prepare(sql).all().map(recordFromRow);
   }
 
+  /** The live sandbox of a tenant with this name. */
+  named(tenant: string, name: string): SandboxId | undefined {
+    const sql = `SELECT id FROM sandboxes WHERE tenant = :tenant AND name = :name AND name IS NOT NULL AND ${LIVE}`;
+    return this.#database.prepare(sql).get({ tenant, name })?.["id"] as SandboxId | undefined;
+  }
+
   /** What the live sandboxes of a key use of its quota. */
   usage(keyId: string): Usage {
     const sql = `SELECT count(*) AS sandboxes, coalesce(sum(memoryMib), 0) AS memoryMib,

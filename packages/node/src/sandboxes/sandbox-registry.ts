@@ -102,6 +102,11 @@ export class SandboxRegistry {
     return this.#options.records.list(filter);
   }
 
+  /** The sandbox of a tenant with this name that has not ended. */
+  named(tenant: string, name: string): SandboxId | undefined {
+    return this.#options.records.named(tenant, name);
+  }
+
   usage(keyId: string): Usage {
     return this.#options.records.usage(keyId);
   }

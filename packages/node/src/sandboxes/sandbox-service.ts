@@ -27,6 +27,7 @@ import type { Providers } from "./providers.ts";
 import type { SandboxAccess } from "./sandbox-access.ts";
 import { beingDestroyed, ended } from "./sandbox-errors.ts";
 import { sandboxFilter } from "./sandbox-filter.ts";
+import type { SandboxNames } from "./sandbox-names.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface SandboxServiceOptions extends CreateOnceOptions {
@@ -36,6 +37,7 @@ export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly providers: Providers;
   readonly pool: NodePool;
   readonly volumes: NodeVolumes;
+  readonly names: SandboxNames;
   readonly ownership: Ownership;
   readonly checkpointStore: CheckpointStore;
   /** Commits all writes of `work`, or none. */
@@ -106,7 +108,7 @@ export class SandboxService {
   }
 
   async update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource> {
-    const { registry, access, providers, clock } = this.#options;
+    const { registry, access, providers, names, clock } = this.#options;
     const record = access.find(principal, id, { readOnly: false });
     if (record.endedAt !== null) throw ended(record);
     if (registry.isBeingDestroyed(record.id)) throw beingDestroyed(record);
@@ -117,8 +119,14 @@ export class SandboxService {
     const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
     // Serialized, because a running checkpoint stores the record it started with.
     const changed = await registry.serialize(record.id, async () => {
+      const isRenamed = body.name !== undefined && body.name !== record.name;
+      const renamed = { ...record, name: body.name ?? null };
+      if (isRenamed) await names.take(renamed);
+      // Another sandbox of this node may have taken it meanwhile.
+      if (isRenamed) names.requireFree(renamed);
       const after = registry.change(record.id, { ...withoutUndefined(body), ...expiry, ...policy });
       await this.#saveRecord(after);
+      if (isRenamed) await names.release(record);
       return after;
     });
     registry.emit("sandbox.updated", record);
@@ -154,8 +162,9 @@ export class SandboxService {
     options: CreateOptions,
     recorded?: (id: SandboxId) => void,
   ): Promise<SandboxRecord> {
-    const { registry, capacity, pool, providers, clock, observeCreate } = this.#options;
+    const { registry, capacity, names, pool, providers, clock, observeCreate } = this.#options;
     const startedAtMs = clock.monotonicMs();
+    names.requireFree({ tenant: owner.tenant, name: wanted.name });
     const signal = options.signal ?? new AbortController().signal;
     using reservation = capacity.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
     using shared = await capacity.reserveShared(owner, wanted);
@@ -164,14 +173,17 @@ export class SandboxService {
     const record = this.#newRecord(id, owner, wanted, warm === undefined ? "creating" : "ready");
     try {
       signal.throwIfAborted();
+      await names.take(record);
       await shared?.bind(id);
       this.#options.transaction(() => {
+        names.requireFree(record);
         registry.add(record);
         recorded?.(id);
       });
     } catch (thrown) {
       // Without a record nothing else would destroy the claimed instance.
       if (warm !== undefined) await providers.destroy(record.provider, warm.id);
+      await names.release(record);
       throw thrown;
     }
     // From now on the record counts instead of the reservation.
@@ -193,6 +205,7 @@ export class SandboxService {
       // Without ownership the sandbox must not run.
       if (refusal !== undefined) await this.#undo(id, refusal);
       else await this.#forgetSaved(id);
+      await names.release(record);
       throw thrown;
     } finally {
       observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
@@ -246,7 +259,7 @@ export class SandboxService {
   }
 
   async #destroy(record: SandboxRecord, { expired, keepsVolumes = false }: DestroyDetails): Promise<void> {
-    const { registry, providers, clock, capacity, volumes } = this.#options;
+    const { registry, providers, clock, capacity, volumes, names } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
     registry.detach(record.id);
     try {
@@ -259,6 +272,7 @@ export class SandboxService {
       throw thrown;
     }
     await this.#forgetSaved(record.id);
+    await names.release(registry.record(record.id) ?? record);
     capacity.ended(record);
     registry.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
     if (expired !== undefined) registry.emit("sandbox.expired", record, { reason: expired });

@@ -192,7 +192,8 @@ export class SocketConnection {
       const known = await location;
       // On a connection from another node: that node moves the sandbox itself.
       if (known?.kind === "unreachable" && this.#relay === undefined) throw movedOn(sandbox);
-      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location: known, signal });
+      const purpose = "continued" in message && message.continued ? "manage" : "use";
+      const found = await locator.claim(principal, sandbox, { purpose, readOnly, location: known, signal });
       if (found.kind === "node") return undefined;
       const live = (found.kind === "here" && found.live) || access.open(principal, sandbox, { readOnly });
       audit.note(operation, live.id);

@@ -7,6 +7,7 @@ import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { Forks } from "../checkpoints/forks.ts";
 import { PreparedInstances } from "../checkpoints/prepared-instances.ts";
 import { SaveRestore } from "../checkpoints/save-restore.ts";
+import { SharedNames } from "../cluster/shared-names.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
 import { NodeMachines } from "../containers/node-machines.ts";
@@ -26,6 +27,7 @@ import { NodePool } from "../sandboxes/node-pool.ts";
 import { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import { Providers } from "../sandboxes/providers.ts";
 import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import { SandboxNames } from "../sandboxes/sandbox-names.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { Storage } from "./storage.ts";
@@ -79,10 +81,21 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
   const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
+  const names = new SandboxNames({
+    registry,
+    shared:
+      cluster &&
+      new SharedNames({
+        store,
+        clock,
+        isNamed: async (id, name) => (await ownership.peek(id))?.record.name === name,
+      }),
+  });
   const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
   const sandboxes = new SandboxService({
     ...shared,
     volumes,
+    names,
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
@@ -93,7 +106,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const saveRestore = new SaveRestore({ ...shared, observeCheckpoint, onError });
   const checkpoints = new Checkpoints({ ...shared, saveRestore, onDamaged: onError });
   const prepared = new PreparedInstances({ providers, clock, onError });
-  const forks = new Forks({ ...shared, volumes, sandboxes, checkpoints, saveRestore, prepared });
+  const forks = new Forks({ ...shared, volumes, names, sandboxes, checkpoints, saveRestore, prepared });
   const automatic = new AutomaticCheckpoints({
     clock,
     policyOf: (id) => registry.running(id)?.record.checkpointPolicy,

@@ -88,18 +88,22 @@ export const forkBodySchema = z
     count: z.int().min(1).max(MAX_FORKS),
     /** The checkpoint to copy; the default is a new one. */
     checkpoint: checkpointRefSchema,
-    /** The name of every fork; the default is none. */
+    /** The name of the fork; the default is none. Several forks cannot share a name. */
     name: nameSchema,
     /** The labels of every fork; the default is those of the original. */
     labels: labelsSchema,
     ttlMs: durationMsSchema.nullable(),
   })
   .partial()
+  .refine(({ count = 1, name }) => count === 1 || name === undefined, {
+    error: "several forks cannot share a name: omit it, or create the forks one by one",
+    path: ["name"],
+  })
   .meta({ id: "Fork" });
 
 export const rollbackBodySchema = z
   .strictObject({
-    /** The default is the newest. */
+    /** The default is the newest that a caller took, or else the newest automatic one. */
     checkpoint: checkpointRefSchema,
   })
   .partial()

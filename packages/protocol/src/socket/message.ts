@@ -33,6 +33,9 @@ const open = {
   stream,
 };
 
+/** The stream was open on an earlier connection. It waits for a paused sandbox, which a new stream would wake. */
+const continued = z.boolean().optional();
+
 const openMessageSchema = z.discriminatedUnion("kind", [
   /**
    * A process's output from an offset, and then its exit. With `spawn` the process is started unless it exists, so that
@@ -46,11 +49,18 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     spawn: startProcessBodySchema.optional(),
     offset,
     window,
+    continued,
   }),
   /** Drops an ended process whose output the client has read; answered by `end`. */
   z.strictObject({ ...open, kind: z.literal("forget"), sandbox: sandboxIdSchema, process: processIdSchema }),
   /** Standard input of a process; acknowledged by `ack`. */
-  z.strictObject({ ...open, kind: z.literal("stdin"), sandbox: sandboxIdSchema, process: processIdSchema }),
+  z.strictObject({
+    ...open,
+    kind: z.literal("stdin"),
+    sandbox: sandboxIdSchema,
+    process: processIdSchema,
+    continued,
+  }),
   z.strictObject({
     ...open,
     kind: z.literal("watch"),
@@ -58,6 +68,7 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     path: sandboxPathSchema,
     recursive: z.boolean().optional(),
     window,
+    continued,
   }),
   /** The node's events after an id. */
   z.strictObject({

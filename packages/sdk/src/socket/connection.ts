@@ -28,6 +28,8 @@ const MAX_STREAMS = 1000;
 const SERVICE_RESTART = 1012;
 /** After this many immediate reconnects in a row, the client backs off. */
 const RESTART_PAUSE_MS = 1_000;
+/** The kinds of streams that wait for a paused sandbox after a reconnect. */
+const CONTINUABLE: readonly string[] = ["process", "stdin", "watch"];
 
 interface Entry {
   readonly stream: SocketStream;
@@ -308,7 +310,9 @@ export class Connection {
     this.#sentStreams++;
     entry.isSent = true;
     entry.wasSent = true;
-    this.#socket?.send(JSON.stringify(entry.stream.openMessage(entry.number)));
+    const message = entry.stream.openMessage(entry.number);
+    const isContinued = entry.wasOpened && CONTINUABLE.includes(message.kind);
+    this.#socket?.send(JSON.stringify(isContinued ? { ...message, continued: true } : message));
   }
 
   #sendSoon(): void {

@@ -20,6 +20,7 @@ export const sandboxReasons = {
   provider_lacks_capability: { code: "unimplemented", meaning: "The provider of the sandbox cannot do this.", hint: "use another provider: the README compares them", details: { provider: "string?", capability: "string?", id: "string?" } },
   quota_exceeded: { code: "resource_exhausted", meaning: "The key's quota does not allow another sandbox, or one of this size.", hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota", details: { quota: "string", used: "number", wanted: "number", limit: "number" } },
   sandbox_destroyed: { code: "gone", meaning: "The sandbox has been destroyed.", hint: "create a new sandbox", details: { id: "string?", state: "string?" } },
+  name_in_use: { code: "already_exists", meaning: "Another sandbox of the tenant has this name.", hint: "use another name, or rename or destroy that sandbox", details: { name: "string", sandbox: "string" } },
   sandbox_exists: { code: "already_exists", meaning: "A sandbox with this id already exists.", hint: "use another id", details: { id: "string?" } },
   sandbox_in_use: { code: "failed_precondition", meaning: "Another client is attached to the sandbox.", hint: "take the sandbox over, or retry when that client has left" },
   sandbox_limit: { code: "resource_exhausted", meaning: "As many sandboxes exist as maxSandboxes allows.", hint: "destroy a sandbox, or raise maxSandboxes", details: { maxSandboxes: "number" } },
