@@ -12,6 +12,7 @@ export const verbTable: VerbTable = {
   logs: async () => (await import("./verbs/logs.ts")).logsVerb,
   kill: async () => (await import("./verbs/kill.ts")).killVerb,
   cp: async () => (await import("./verbs/cp.ts")).cpVerb,
+  update: async () => (await import("./verbs/update.ts")).updateVerb,
   rm: async () => (await import("./verbs/rm.ts")).rmVerb,
   checkpoint: async () => (await import("./verbs/checkpoint.ts")).checkpointVerb,
   checkpoints: async () => (await import("./verbs/checkpoints.ts")).checkpointsVerb,

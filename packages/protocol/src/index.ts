@@ -49,6 +49,7 @@ export {
   type RollbackBody,
   rollbackBodySchema,
 } from "./api/checkpoint.ts";
+export { CHECKPOINT_POLICY_SYNTAX, parseCheckpointPolicy } from "./api/checkpoint-policy-text.ts";
 export {
   type ContainerBody,
   cacheNameSchema,

@@ -35,6 +35,12 @@ export const defaultLanguageOption: Option = {
   summary: "default language of source code that runs in the sandbox",
 };
 
+export const checkpointsOption: Option = {
+  name: "checkpoints",
+  value: "POLICY",
+  summary: "take checkpoints automatically: idle, disconnect, command, every=5m, keep=3, joined by commas; or none",
+};
+
 export const idleTimeoutOption: Option = {
   name: "idle-timeout",
   value: "DURATION",

@@ -1,3 +1,4 @@
+import { parseCheckpointPolicy } from "@sandpiper/protocol";
 import type { Arguments } from "../command/arguments.ts";
 import { invalidValue, usageError } from "../command/usage-error.ts";
 
@@ -29,6 +30,19 @@ export function parseDuration(arguments_: Arguments, name: string): number | und
     value: text,
     expected: "a duration",
     hint: `for example --${name} 90 (seconds), --${name} 10m or --${name} 2h`,
+  });
+}
+
+/** A checkpoint policy such as idle,every=5m; null for "none", undefined when it was not given. */
+export function parsePolicy(arguments_: Arguments, name: string): ReturnType<typeof parseCheckpointPolicy> {
+  const text = arguments_.get(name);
+  if (text === undefined) return undefined;
+  const policy = parseCheckpointPolicy(text);
+  if (policy !== undefined) return policy;
+  throw invalidValue(name, {
+    value: text,
+    expected: "a list of idle, disconnect, command, every=DURATION and keep=N",
+    hint: `for example --${name} idle,every=5m,keep=3, or --${name} none`,
   });
 }
 

@@ -8,8 +8,14 @@ import {
   shapeFrom,
   shapeOptions,
 } from "../options/sandbox-options.ts";
-import { defaultLanguageOption, idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
-import { parseDuration } from "../options/values.ts";
+import {
+  checkpointsOption,
+  defaultLanguageOption,
+  idleTimeoutOption,
+  quietOption,
+  sandboxJsonOption,
+} from "../options/shared-options.ts";
+import { parseDuration, parsePolicy } from "../options/values.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { PullView, pullViewOf } from "../output/pull-view.ts";
 import { showResult } from "../output/show.ts";
@@ -25,6 +31,7 @@ export const createVerb: Verb = {
     ...containerOptions,
     defaultLanguageOption,
     idleTimeoutOption,
+    checkpointsOption,
     sandboxJsonOption,
     quietOption,
   ],
@@ -42,6 +49,7 @@ export const createVerb: Verb = {
       ...commandFrom(arguments_),
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
+      checkpointPolicy: parsePolicy(arguments_, "checkpoints"),
     };
     const client = await requireNode();
     using progress = new Progress("creating the sandbox", progressOf(arguments_));

@@ -10,7 +10,8 @@ export const rollbackVerb: Verb = {
   summary: "reset a sandbox to a checkpoint and print the checkpoint's ID",
   operands: ["SANDBOX", "[CHECKPOINT]"],
   options: [sandboxJsonOption, quietOption],
-  details: `CHECKPOINT is an ID, the beginning of an ID, or a name from "sandpiper checkpoints SANDBOX"; the default is the newest.
+  details: `CHECKPOINT is an ID, the beginning of an ID, or a name from "sandpiper checkpoints SANDBOX"; the default is the newest that
+you took, or else the newest automatic one.
 All changes since the checkpoint are lost.`,
   examples: ["sandpiper rollback build", "sandpiper rollback build before-tests"],
   learnMore: "docs/checkpoints.md",

@@ -46,6 +46,8 @@ export interface LockView {
   readonly url: string | null;
   readonly epoch: number;
   readonly expiresAt: Date;
+  /** How much longer other nodes must wait if the owner is dead; 0 if it is not live. */
+  readonly liveForMs: number;
   /** It has an owner whose lease may still be valid by some clock within the bound. */
   readonly isLive: boolean;
   readonly isAttached: boolean;
@@ -69,12 +71,14 @@ export function liveWaiter({ waiter }: Lock, nowMs: number, maxSkewMs: number): 
 
 export function viewLock(lock: Lock, nowMs: number, maxSkewMs: number): LockView {
   const waiter = liveWaiter(lock, nowMs, maxSkewMs);
+  const isOwned = lock.owner !== null && isLive(lock, nowMs, maxSkewMs);
   return {
     owner: lock.owner,
     url: lock.url,
     epoch: lock.epoch,
     expiresAt: new Date(lock.expiresAt),
-    isLive: lock.owner !== null && isLive(lock, nowMs, maxSkewMs),
+    liveForMs: isOwned ? Date.parse(lock.expiresAt) + maxSkewMs - nowMs : 0,
+    isLive: isOwned,
     isAttached: lock.attached,
     isReleased: lock.owner === null,
     waiter: waiter && { node: waiter.node, url: waiter.url, takeover: waiter.takeover },

@@ -1,3 +1,4 @@
+import { pause } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { type CheckpointPolicy, createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
@@ -5,7 +6,7 @@ import { AutomaticCheckpoints } from "./automatic-checkpoints.ts";
 
 const OFF: CheckpointPolicy = { everyMs: null, onIdle: false, onDisconnect: false, perCommand: false, keepLast: 3 };
 
-function setUp(settings: Partial<CheckpointPolicy> | null, { fails = 0 } = {}) {
+function setUp(settings: Partial<CheckpointPolicy> | null, { fails = 0, saveMs = 0 } = {}) {
   const clock = new FakeClock();
   const id = createSandboxId();
   const policy = { value: settings && { ...OFF, ...settings } };
@@ -17,6 +18,7 @@ function setUp(settings: Partial<CheckpointPolicy> | null, { fails = 0 } = {}) {
     policyOf: () => policy.value,
     async save() {
       saves.push(clock.monotonicMs());
+      if (saveMs > 0) await pause(clock, saveMs);
       if (failures-- > 0) throw new Error("the store is down");
     },
     onError: ({ message }) => errors.push(message),
@@ -40,6 +42,16 @@ describe("automatic checkpoints", () => {
     await clock.advance(1_000_000);
     expect(saves).toEqual([]);
     expect(forwarded).toEqual(["file", "+client"]);
+  });
+
+  it("of a sandbox that is used often take at most a tenth of its time", async () => {
+    const { clock, activity, saves } = setUp({ onIdle: true }, { saveMs: 3000 });
+    for (let second = 0; second < 120; second += 5) {
+      activity.touch("file");
+      await clock.advance(5000);
+    }
+    expect(saves.length).toBeGreaterThanOrEqual(3);
+    expect(saves.length).toBeLessThanOrEqual(4);
   });
 
   it("are taken at the policy's interval, but only after a change", async () => {

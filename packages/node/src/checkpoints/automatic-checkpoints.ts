@@ -4,6 +4,8 @@ import type { ActivityWatch } from "../sandboxes/live-sandbox.ts";
 
 /** How long a sandbox must be idle before the policy `onIdle` saves it. */
 const IDLE_MS = 2000;
+/** An idle sandbox that is used often waits this many times the duration of its last save before the next one. */
+const REST_PER_SAVE = 10;
 
 export interface AutomaticCheckpointsOptions {
   readonly clock: Clock;
@@ -23,6 +25,7 @@ interface Watched {
   /** Another save was requested during the current one. */
   isWanted: boolean;
   savedAtMs: number;
+  lastSaveMs: number;
   activeAtMs: number;
   cancelTimer: () => void;
 }
@@ -45,6 +48,7 @@ export class AutomaticCheckpoints {
       isSaving: false,
       isWanted: false,
       savedAtMs: now,
+      lastSaveMs: 0,
       activeAtMs: now,
       cancelTimer: () => {},
     };
@@ -96,7 +100,7 @@ export class AutomaticCheckpoints {
     if (policy === null || policy === undefined) return;
     const times = [
       ...(policy.everyMs === null ? [] : [watched.savedAtMs + policy.everyMs]),
-      ...(policy.onIdle && watched.isChanged ? [watched.activeAtMs + IDLE_MS] : []),
+      ...(policy.onIdle && watched.isChanged ? [idleSaveAtMs(watched)] : []),
     ];
     if (times.length === 0) return;
     const delayMs = Math.max(0, Math.min(...times) - clock.monotonicMs());
@@ -106,11 +110,12 @@ export class AutomaticCheckpoints {
   #due(watched: Watched): void {
     const { clock, policyOf } = this.#options;
     const policy = policyOf(watched.id);
-    if (policy === null || policy === undefined) return;
+    // The end of the running save sets the timer again.
+    if (policy === null || policy === undefined || watched.isSaving) return;
     const now = clock.monotonicMs();
     const isBusy = (watched.held.get("process") ?? 0) + (watched.held.get("exec") ?? 0) > 0;
     const isTime = policy.everyMs !== null && now - watched.savedAtMs >= policy.everyMs;
-    const isIdle = policy.onIdle && !isBusy && now - watched.activeAtMs >= IDLE_MS;
+    const isIdle = policy.onIdle && !isBusy && now >= idleSaveAtMs(watched);
     if ((isTime && (watched.isChanged || isBusy)) || (isIdle && watched.isChanged)) this.#save(watched);
     else if (isTime) watched.savedAtMs = now;
     if (!watched.isSaving && (isBusy || policy.everyMs !== null)) this.#schedule(watched);
@@ -122,6 +127,7 @@ export class AutomaticCheckpoints {
       return;
     }
     const { clock, save, onError } = this.#options;
+    const startedAtMs = clock.monotonicMs();
     watched.isSaving = true;
     watched.isChanged = false;
     save(watched.id)
@@ -132,10 +138,15 @@ export class AutomaticCheckpoints {
       .finally(() => {
         watched.isSaving = false;
         watched.savedAtMs = clock.monotonicMs();
+        watched.lastSaveMs = watched.savedAtMs - startedAtMs;
         if (watched.isWanted) {
           watched.isWanted = false;
           this.#save(watched);
         } else this.#schedule(watched);
       });
   }
+}
+
+function idleSaveAtMs({ activeAtMs, savedAtMs, lastSaveMs }: Watched): number {
+  return Math.max(activeAtMs + IDLE_MS, savedAtMs + REST_PER_SAVE * lastSaveMs);
 }

@@ -1,10 +1,11 @@
 import { SandboxError } from "@sandpiper/core";
 
 /** For a sandbox whose node does not respond. If that node is dead, another takes over when the lease expires. */
-export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
+export function ownerUnreachable(url: string, cause?: unknown, leaseEndsInMs?: number): SandboxError {
+  const retry = leaseEndsInMs === undefined ? "" : `; retry in ${Math.ceil(leaseEndsInMs / 1000)} s`;
   return new SandboxError("owner_unreachable", {
-    message: `the sandbox's node at ${url} does not respond`,
-    details: { url },
+    message: `the sandbox's owner, the node at ${url}, is not responding${retry}`,
+    details: { url, ...(leaseEndsInMs !== undefined && { retryAfterMs: Math.ceil(leaseEndsInMs) }) },
     cause,
   });
 }

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { imageSchema, setPoolBodySchema } from "@sandpiper/protocol";
+import { CHECKPOINT_POLICY_SYNTAX, imageSchema, parseCheckpointPolicy, setPoolBodySchema } from "@sandpiper/protocol";
 import { z } from "zod";
 
 const absolutePath = z
@@ -216,6 +216,15 @@ export const nodeConfigSchema = z.strictObject({
       ttlMs: lifetime.meta({ description: "Default lifetime of a sandbox after its creation, in milliseconds." }),
       idleTimeoutMs: lifetime.meta({ description: "Default idle timeout of a sandbox, in milliseconds." }),
       timeoutMs: lifetime.meta({ description: "Default time limit of commands, in milliseconds." }),
+      checkpoints: z
+        .string()
+        .refine((text) => text === "auto" || parseCheckpointPolicy(text) !== undefined)
+        .default("auto")
+        .meta({
+          description:
+            "When the node takes automatic checkpoints of a sandbox; auto means idle,every=5m in a cluster and none on a standalone node.",
+          allowed: `auto, or a policy ${CHECKPOINT_POLICY_SYNTAX}`,
+        }),
     })
     .prefault({}),
   pools: z.array(setPoolBodySchema).default([]).meta({

@@ -18,7 +18,7 @@ export type SandboxListPage = z.infer<typeof pageSchema>;
 type Item = SandboxListPage["items"][number];
 
 export interface ClusterPage extends SandboxListPage {
-  /** Ids of nodes that did not answer in time: their sandboxes are missing from the page. */
+  /** Ids of nodes that did not answer in time: the page shows their sandboxes as they were last saved. */
   readonly missingNodes: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface ClusterListOptions {
   readonly stored: Pick<StoredSandboxes, "list">;
 }
 
-/** Lists the sandboxes of all nodes and those at rest, newest first. The store lists those of unreachable nodes. */
+/** Lists the sandboxes of all nodes and those at rest, newest first. The store lists those of nodes that do not answer. */
 export async function clusterList(request: Request, options: ClusterListOptions): Promise<ClusterPage> {
   const { own, nodes, principal, query, stored } = options;
   const others = nodes.flatMap(({ id, url, isAlive, isThisNode }) =>
@@ -45,6 +45,7 @@ export async function clusterList(request: Request, options: ClusterListOptions)
   const { limit } = sandboxFilter(principal, query);
   const rest = await stored.list(principal, query, {
     except: new Set(held.map(({ id }) => id)),
+    answered: new Set(others.filter((_, at) => answers[at] !== undefined).map(({ id }) => id)),
     sinceMs: Date.parse(held[limit - 1]?.createdAt ?? "") || Number.NEGATIVE_INFINITY,
   });
   const isMore = rest.isMore || pages.some(({ nextCursor }) => nextCursor !== null);

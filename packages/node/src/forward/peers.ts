@@ -12,7 +12,7 @@ import { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { NUDGE_PATH } from "../cluster/nudge.ts";
-import { nodeUnreachable } from "../cluster/peer-errors.ts";
+import { nodeUnreachable, ownerUnreachable } from "../cluster/peer-errors.ts";
 import type { NodeLocation } from "../handoff/locator.ts";
 import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { type ClusterPage, clusterList, type SandboxListPage } from "./cluster-list.ts";
@@ -69,9 +69,15 @@ export class Peers {
   }
 
   /** Sends a request about a sandbox to the node that owns it. */
-  forward(request: Request, sandbox: SandboxId, { id, url }: NodeLocation, peer: PeerRequest): Promise<Response> {
+  async forward(request: Request, sandbox: SandboxId, owner: NodeLocation, peer: PeerRequest): Promise<Response> {
     const { forwarder, isOwnedBy } = this.#options;
-    return forwarder.forward(request, { ...peer, url, isStillRight: () => isOwnedBy(sandbox, id) });
+    const { id, url, leaseEndsInMs } = owner;
+    try {
+      return await forwarder.forward(request, { ...peer, url, isStillRight: () => isOwnedBy(sandbox, id) });
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      throw error.reason === "owner_unreachable" ? ownerUnreachable(url, error.cause, leaseEndsInMs) : error;
+    }
   }
 
   /** All nodes that were alive recently. */

@@ -89,10 +89,22 @@ describe("a sandbox at rest", () => {
   it("is shown as stopped once the lease of its dead owner has expired", async () => {
     const { id } = await a.create({ name: "orphaned" });
     await a.crash();
-    expect((await list(b)).items).toEqual([]);
+    expect(states((await list(b)).items)).toEqual([["orphaned", "ready", a.id]]);
     await nodes.clock.advance(120_000);
     expect(states((await list(b)).items)).toEqual([["orphaned", "stopped", null]]);
     expect(await get(b, id)).toMatchObject({ state: "stopped", node: null });
+  });
+
+  it("cannot be used while the lease of its dead owner runs, and the answer says how long", async () => {
+    const { id } = await a.create();
+    await a.crash();
+    const used = await b.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "true" } });
+    expect(used.status).toBe(503);
+    expect(await used.json()).toMatchObject({
+      reason: "owner_unreachable",
+      message: expect.stringMatching(/is not responding; retry in \d+ s$/),
+    });
+    expect(Number(used.headers.get("retry-after"))).toBeGreaterThan(0);
   });
 
   it("can be destroyed even if it cannot be restored", async () => {

@@ -20,6 +20,8 @@ export interface NodeLocation {
   readonly kind: "node";
   readonly id: string;
   readonly url: string;
+  /** When another node may take over if this one does not renew its lease. */
+  readonly leaseEndsInMs?: number | undefined;
 }
 
 /** Where a sandbox is, as far as the caller may know. */
@@ -236,7 +238,9 @@ export class Locator {
     const lock = await leases.read(id);
     if (lock === undefined) return UNKNOWN;
     const owner = this.#otherOwner(lock);
-    if (typeof owner?.url === "string") return { kind: "node", id: owner.id, url: owner.url };
+    if (typeof owner?.url === "string") {
+      return { kind: "node", id: owner.id, url: owner.url, leaseEndsInMs: lock.liveForMs };
+    }
     const saved = await this.#options.ownership.peek(id);
     // The sandbox may have moved here meanwhile.
     if (this.isHere(id)) return await this.locate(principal, id, { readOnly: true });

@@ -20,6 +20,8 @@ export interface StoredSandboxesOptions {
 interface ListOptions {
   /** Sandboxes that some node has listed. */
   readonly except: ReadonlySet<string>;
+  /** The ids of the other nodes that listed theirs. */
+  readonly answered: ReadonlySet<string>;
   /** Older sandboxes do not fit on the page. */
   readonly sinceMs: number;
 }
@@ -29,7 +31,7 @@ interface StoredPage {
   readonly isMore: boolean;
 }
 
-/** Lists sandboxes that no reachable node lists: those at rest, and those of live nodes without a URL. */
+/** Lists sandboxes that no other node lists: those at rest, and those of nodes that have no URL or do not respond. */
 export class StoredSandboxes {
   readonly #options: StoredSandboxesOptions;
 
@@ -38,20 +40,21 @@ export class StoredSandboxes {
   }
 
   /** Newest first. Reads locks only for sandboxes that may be on the page. */
-  async list(principal: Principal, query: ListSandboxesQuery, { except, sinceMs }: ListOptions): Promise<StoredPage> {
+  async list(principal: Principal, query: ListSandboxesQuery, options: ListOptions): Promise<StoredPage> {
+    const { except, answered, sinceMs } = options;
     const { saved, describe } = this.#options;
     const filter = sandboxFilter(principal, query);
     const matching = (await saved.list())
       .filter((record) => !except.has(record.id))
       .filter((record) => matches(record, filter) || matches(recordAtRest(record), filter))
       .sort(newestFirst);
-    const candidates = await this.#afterCursor(matching, filter.cursor);
+    const candidates = await this.#afterCursor(matching, filter.cursor, answered);
     const eligible = candidates.filter(({ createdAt }) => createdAt.getTime() >= sinceMs);
     const items: SandboxResource[] = [];
     let next = 0;
     for (; next < eligible.length && items.length < filter.limit; next += PARALLEL_READS) {
       const batch = eligible.slice(next, next + PARALLEL_READS);
-      const owners = await Promise.all(batch.map(({ id }) => this.#ownerOf(id)));
+      const owners = await Promise.all(batch.map(({ id }) => this.#ownerOf(id, answered)));
       for (const [index, saved] of batch.entries()) {
         const owner = owners[index];
         if (owner === undefined) continue;
@@ -62,21 +65,26 @@ export class StoredSandboxes {
     return { items, isMore: next < eligible.length || eligible.length < candidates.length };
   }
 
-  /** Null at rest. Undefined if a reachable node or this one lists the sandbox, or if it has just been destroyed. */
-  async #ownerOf(id: SandboxId): Promise<string | null | undefined> {
+  /** Null at rest. Undefined if a node lists the sandbox, or if it has just been destroyed. */
+  async #ownerOf(id: SandboxId, answered: ReadonlySet<string>): Promise<string | null | undefined> {
     const { leases, nodeId } = this.#options;
     const lock = await leases.read(id);
     if (lock === undefined) return undefined;
     if (!lock.isLive) return null;
-    return lock.url === null && lock.owner !== nodeId ? lock.owner : undefined;
+    const { owner } = lock;
+    return owner !== null && (owner === nodeId || answered.has(owner)) ? undefined : owner;
   }
 
   /** Of sandboxes created at the cursor's instant, some are left for this page only if this class listed the cursor's. */
-  async #afterCursor(records: readonly SandboxRecord[], text: string | undefined): Promise<readonly SandboxRecord[]> {
+  async #afterCursor(
+    records: readonly SandboxRecord[],
+    text: string | undefined,
+    answered: ReadonlySet<string>,
+  ): Promise<readonly SandboxRecord[]> {
     if (text === undefined) return records;
     const { createdAtMs, id } = parseCursor(text);
     const isAtInstant = ({ createdAt }: SandboxRecord) => createdAt.getTime() === createdAtMs;
-    const wasListed = records.some(isAtInstant) && (await this.#ownerOf(id)) !== undefined;
+    const wasListed = records.some(isAtInstant) && (await this.#ownerOf(id, answered)) !== undefined;
     return records.filter((record) =>
       isAtInstant(record) ? wasListed && record.id < id : record.createdAt.getTime() < createdAtMs,
     );

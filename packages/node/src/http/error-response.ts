@@ -52,6 +52,9 @@ export function rawErrorResponse(error: SandboxError, requestId: string): string
 function challenge({ code, reason, details }: SandboxError): Record<string, string> {
   if (code === "unauthenticated") return { "www-authenticate": "Bearer" };
   if (reason === "method_not_allowed") return { allow: String(details["allowed"]) };
+  if (typeof details["retryAfterMs"] === "number") {
+    return { "retry-after": String(Math.ceil(details["retryAfterMs"] / 1000)) };
+  }
   if (reason === "range_not_satisfiable") return { "content-range": `bytes */${String(details["sizeBytes"])}` };
   return {};
 }

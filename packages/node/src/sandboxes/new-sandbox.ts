@@ -1,12 +1,13 @@
 import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
-import { type CreateSandboxBody, findLanguage, languages } from "@sandpiper/protocol";
+import { type CreateSandboxBody, findLanguage, languages, parseCheckpointPolicy } from "@sandpiper/protocol";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** The settings of a sandbox whose caller gives none. */
-export interface SandboxDefaults extends Readonly<NodeConfig["defaults"]> {
+export interface SandboxDefaults extends Readonly<Omit<NodeConfig["defaults"], "checkpoints">> {
   readonly provider: SandboxRecord["provider"];
   readonly containerImage: string;
+  readonly checkpointPolicy: CreateSandboxBody["checkpointPolicy"];
 }
 
 /** The complete, validated settings of a sandbox to create. */
@@ -45,6 +46,8 @@ export function newSandbox(
     maxProcesses: body.maxProcesses ?? defaults.maxProcesses,
     env: body.env,
   });
+  const { checkpoint: fidelity } = provider.capabilities;
+  const ownPolicy = fidelity === "none" ? null : defaults.checkpointPolicy;
   return {
     provider: name,
     name: body.name ?? null,
@@ -66,8 +69,8 @@ export function newSandbox(
     idleTimeoutMs: body.idleTimeoutMs === undefined ? defaults.idleTimeoutMs : body.idleTimeoutMs,
     idleExcept: body.idleExcept ?? [],
     onExpiry: body.onExpiry ?? "destroy",
-    fidelity: provider.capabilities.checkpoint,
-    checkpointPolicy: checkpointPolicy(body.checkpointPolicy),
+    fidelity,
+    checkpointPolicy: checkpointPolicy(body.checkpointPolicy === undefined ? ownPolicy : body.checkpointPolicy),
   };
 }
 
@@ -82,6 +85,18 @@ export function imageOf(
 
 /** How many automatic checkpoints a sandbox keeps unless its policy sets `keepLast`. */
 export const DEFAULT_KEEP_LAST = 3;
+
+/** In a cluster, a sandbox without checkpoints would be lost with its node. */
+const CLUSTER_POLICY = "idle,every=5m";
+
+/** The policy of a sandbox whose caller sets none. */
+export function defaultPolicy(
+  checkpoints: NodeConfig["defaults"]["checkpoints"],
+  { isClustered }: { readonly isClustered: boolean },
+): CreateSandboxBody["checkpointPolicy"] {
+  const automatic = isClustered ? CLUSTER_POLICY : "none";
+  return parseCheckpointPolicy(checkpoints === "auto" ? automatic : checkpoints);
+}
 
 /** The policy with its defaults. */
 export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): SandboxRecord["checkpointPolicy"] {

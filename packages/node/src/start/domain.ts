@@ -22,6 +22,7 @@ import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
+import { defaultPolicy } from "../sandboxes/new-sandbox.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
 import { NodeVolumes } from "../sandboxes/node-volumes.ts";
@@ -58,7 +59,12 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes } = config;
-  const defaults = { provider: defaultProvider, containerImage: config.docker.image, ...config.defaults };
+  const defaults = {
+    ...config.defaults,
+    provider: defaultProvider,
+    containerImage: config.docker.image,
+    checkpointPolicy: defaultPolicy(config.defaults.checkpoints, { isClustered: cluster !== undefined }),
+  };
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);

@@ -24,6 +24,11 @@ const STEP_MS = 50;
 const onError = () => {};
 const quiet = { debug: onError, info: onError, warn: onError, error: onError };
 
+interface StoreNodeSettings {
+  readonly advertiseUrl?: string | null;
+  readonly checkpoints?: string;
+}
+
 export type StoreNode = Awaited<ReturnType<StoreNodes["start"]>>;
 
 /** Nodes without a daemon that share a store, with simulated sandboxes and a fake clock. */
@@ -34,8 +39,11 @@ export class StoreNodes implements AsyncDisposable {
   readonly #directory = new ScratchHome().path;
   readonly #undo = new AsyncDisposableStack();
 
-  /** `advertiseUrl` is the node's address by default, and null for a node that has no URL; the test reaches it always. */
-  async start(name: string, provider: Provider, address: { readonly advertiseUrl?: string | null } = {}) {
+  /**
+   * `advertiseUrl` is the node's address by default, and null for a node that has no URL; the test reaches it always.
+   * Sandboxes get automatic checkpoints only if `checkpoints` says so.
+   */
+  async start(name: string, provider: Provider, settings: StoreNodeSettings = {}) {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
     let app: ReturnType<typeof createHttpApp> | undefined;
@@ -49,8 +57,16 @@ export class StoreNodes implements AsyncDisposable {
     const home = join(this.#directory, name);
     mkdirSync(home);
     const store = `file://${join(this.#directory, "store")}`;
-    const { advertiseUrl = serving.url } = address;
-    const config = parseNodeConfig({ home, store, clusterSecret: "s".repeat(32), advertiseUrl, host: "0.0.0.0" });
+    const { advertiseUrl = serving.url, checkpoints = "none" } = settings;
+    const secret = { clusterSecret: "s".repeat(32) };
+    const config = parseNodeConfig({
+      ...secret,
+      home,
+      store,
+      advertiseUrl,
+      host: "0.0.0.0",
+      defaults: { checkpoints },
+    });
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
     const describe = () => ({

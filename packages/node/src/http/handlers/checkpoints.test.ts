@@ -74,8 +74,10 @@ describe("a sandbox", () => {
       return routes.forkSandbox.answer.schema.parse(await response.json()).items;
     };
     expect(await forks({})).toHaveLength(1);
-    const three = await forks({ count: 3, checkpoint: name, name: "copy", labels: { of: "fork" } });
-    expect(three.map((each) => [each.name, each.labels])).toEqual(Array(3).fill(["copy", { of: "fork" }]));
+    expect(await forks({ name: "copy" })).toMatchObject([{ name: "copy" }]);
+    const three = await forks({ count: 3, checkpoint: name, labels: { of: "fork" } });
+    expect(three.map((each) => [each.name, each.labels])).toEqual(Array(3).fill([null, { of: "fork" }]));
+    expect(await errorOf(await ask("POST", "/fork", { count: 2, name: "both" }))).toMatchObject({ status: 400 });
     expect(new Set([id, ...three.map((each) => each.id)]).size).toBe(4);
     expect(await errorOf(await ask("POST", "/fork", { count: 33 }))).toMatchObject({ status: 400 });
   });
