@@ -7,6 +7,7 @@ const order = [
   "config", // settings
   "records", // SQLite
   "auth", // keys, tokens, access
+  "audit", // the audit log: budget, shares, chain
   "store", // object stores and checkpoints in them
   "cluster", // membership, leases, shared keys and quotas
   "ownership", // the right to run a sandbox

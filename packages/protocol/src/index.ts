@@ -110,7 +110,11 @@ export {
 } from "./api/machine.ts";
 export {
   type AuditEntry,
+  type AuditFinding,
+  type AuditVerification,
+  auditEntrySchema,
   auditListSchema,
+  auditVerificationSchema,
   type CreateWebhookBody,
   createdWebhookSchema,
   createWebhookBodySchema,
@@ -118,6 +122,7 @@ export {
   drainNodeBodySchema,
   type Health,
   healthSchema,
+  type ListAuditQuery,
   listAuditQuerySchema,
   type NodeResource,
   nodeListSchema,
