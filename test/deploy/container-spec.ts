@@ -12,6 +12,8 @@ export interface ContainerOptions {
   readonly command?: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly volumes: readonly { readonly source: string; readonly target: string }[];
+  /** No capabilities, no new privileges and a read-only root; a privileged container otherwise. */
+  readonly isRestricted?: boolean | undefined;
   /** Addresses by name, for its /etc/hosts. */
   readonly hosts: Readonly<Record<string, string>>;
 }
@@ -31,7 +33,8 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The OCI runtime's description of a privileged container with its own cgroup namespace. */
 export function containerSpec(options: ContainerOptions): object {
-  const { bed, name, directory, image, env, volumes, command = image.command } = options;
+  const { bed, name, directory, image, env, volumes, command = image.command, isRestricted = false } = options;
+  const capabilities = isRestricted ? [] : CAPABILITIES;
   const modules = image.nodeModules && {
     source: join(directory, "modules"),
     target: "/opt/sandpiper/node_modules",
@@ -40,14 +43,15 @@ export function containerSpec(options: ContainerOptions): object {
   return {
     ociVersion: "1.0.2",
     hostname: name,
-    root: { path: "rootfs", readonly: false },
+    root: { path: "rootfs", readonly: isRestricted },
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
       cwd: "/",
       args: command,
       env: Object.entries({ PATH, HOSTNAME: name, ...image.env, ...env }).map(([key, value]) => `${key}=${value}`),
-      capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
+      noNewPrivileges: isRestricted,
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
     },
     mounts: [
       ...systemMounts,

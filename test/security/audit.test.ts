@@ -114,7 +114,7 @@ describe("the receivers of audit entries and events", () => {
     await once(silent, "listening");
     const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const killedHome = sharedDirectory("audit-killed");
-    const config = { home: killedHome, port: 0, stopGraceMs: 100, ship: { otlp: url } };
+    const config = { home: killedHome, port: 0, stopGraceMs: 100, logLevel: "silent" as const, ship: { otlp: url } };
     const killed = await NodeProcess.start(config);
     for (let i = 0; i < 20; i += 1) await killed.client.keys.create({ name: `key ${i}` });
     expect(await killed.client.audit.list()).toHaveLength(20);

@@ -110,8 +110,9 @@ export const nodeConfigSchema = z.strictObject({
         description: "Directories on the engine's machine that sandboxes can mount, including their subdirectories.",
         allowed: "absolute paths",
       }),
-      networks: z.array(engineName).default(["bridge"]).meta({
-        description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
+      networks: z.array(engineName).default([]).meta({
+        description:
+          "Networks that sandboxes can join, for example bridge, which reaches the internet and the engine's machine. The default allows none.",
         allowed: "names of networks of the engine",
       }),
       hostPorts: z

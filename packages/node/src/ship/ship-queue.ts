@@ -80,7 +80,7 @@ export class ShipQueue implements AsyncDisposable {
         count(receiver.name, "sent", batch.length - refused);
         if (refused > 0) this.#drop(refused);
       } catch (thrown) {
-        if (this.#failures++ === 0) this.#options.onTrouble(receiver.name, { error: SandboxError.from(thrown) });
+        if (this.#failures++ === 0) this.#options.onTrouble(receiver.name, { error: shipFailed(thrown) });
         await this.#pause(Math.min(1000 * 2 ** (this.#failures - 1), MAX_BACK_OFF_MS));
       }
     }
@@ -111,4 +111,10 @@ export class ShipQueue implements AsyncDisposable {
     if (this.#dropped > 0) this.#options.onTrouble(this.#options.receiver.name, { dropped: this.#dropped });
     this.#dropped = 0;
   }
+}
+
+function shipFailed(thrown: unknown): SandboxError {
+  if (SandboxError.is(thrown)) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SandboxError("ship_failed", { message, cause: thrown });
 }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { machineProcesses, readCgroup } from "../host/testing/machine-traces.ts";
 import { shared } from "../host/testing/shared.ts";
@@ -42,6 +42,17 @@ describe("a QEMU machine", () => {
     expect(Number(await read("memory.limit_in_bytes", "memory.max"))).toBe((192 + 64 + 96) * 2 ** 20);
     expect(await read("pids.max")).toMatch(/^\d+$/);
     expect(Number(await read("pids.max"))).toBeLessThan(128);
+  });
+});
+
+describe("the console of a QEMU machine", () => {
+  it("does not fill the host's disk when the guest floods it", async () => {
+    await using sandbox = await fixture.create();
+    const [pid] = await machineProcesses(sandbox.id);
+    const storedBytes = async () => (await stat(`/proc/${pid}/root/console.log`)).blocks * 512;
+    await sandbox.exec("head -c 1500000 /dev/zero | tr '\\0' x > /dev/ttyS0", { user: "root" });
+    await expect.poll(storedBytes).toBeLessThan(2 ** 20);
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
 });
 
