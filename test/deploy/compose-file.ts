@@ -7,9 +7,7 @@ export interface ComposeService {
   readonly build?: { readonly target: "node" | "store" };
   readonly privileged?: boolean;
   readonly cgroup?: string;
-  readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
-  readonly read_only?: boolean;
   readonly ports?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** `<name>:<path in the container>`, with `:ro` for a read-only one. */
