@@ -7,6 +7,8 @@ const order = [
   "config", // settings
   "records", // SQLite
   "auth", // keys, tokens, access
+  "audit", // the audit log: budget, shares, chain
+  "ship", // audit entries and events to files, syslog and OpenTelemetry
   "store", // object stores and checkpoints in them
   "cluster", // membership, leases, shared keys and quotas
   "ownership", // the right to run a sandbox

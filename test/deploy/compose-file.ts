@@ -7,6 +7,8 @@ export interface ComposeService {
   readonly build?: { readonly target: "node" | "store" };
   readonly privileged?: boolean;
   readonly cgroup?: string;
+  readonly security_opt?: readonly string[];
+  readonly ports?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** `<name>:<path in the container>`, with `:ro` for a read-only one. */
   readonly volumes: readonly string[];

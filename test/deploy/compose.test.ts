@@ -51,7 +51,7 @@ async function runService(name: string): Promise<void> {
   });
   const stage = build?.target ?? "node";
   for (const { source, target } of mounts) fillVolume(stage, source, target);
-  await bed.run(name, { stage, env: environment, volumes: mounts });
+  await bed.run(name, { stage, env: environment, volumes: mounts, isRestricted: services[name]?.privileged !== true });
 }
 
 /** Docker copies the image's directories below a mount point into a new volume. */
@@ -93,6 +93,12 @@ async function firstKey(): Promise<string> {
 describe("the containers of compose.yaml", () => {
   it("have the privileges that the test gives them", () => {
     for (const name of NODES) expect(services[name]).toMatchObject({ privileged: true, cgroup: "private" });
+    for (const name of ["store", "balancer"]) {
+      expect(services[name]).toMatchObject({ security_opt: ["no-new-privileges:true"] });
+      expect(services[name]?.privileged).toBeUndefined();
+    }
+    // Without TLS, only this machine reaches the balancer, and only the balancer reaches the nodes.
+    expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toEqual(["127.0.0.1:8080:8080"]);
   });
 
   it("form a cluster of three nodes that reach each other by name", async () => {

@@ -29,7 +29,7 @@ export interface DeployBedOptions {
   readonly server?: string | undefined;
 }
 
-type Settings = Partial<Pick<ContainerOptions, "command" | "env" | "volumes">> & {
+type Settings = Partial<Pick<ContainerOptions, "command" | "env" | "volumes" | "isRestricted">> & {
   readonly stage?: "node" | "store" | undefined;
 };
 
@@ -120,7 +120,7 @@ export class DeployBed implements AsyncDisposable {
 
   /** Starts a member's container, with other names for the members if the deployment has them. */
   async run(name: string, settings: Settings & { readonly names?: (name: string) => string } = {}): Promise<Container> {
-    const { stage = "node", env = {}, volumes = [], names = (each) => each, command } = settings;
+    const { stage = "node", env = {}, volumes = [], names = (each) => each, command, isRestricted } = settings;
     const hosts = Object.fromEntries(Object.entries(this.addresses).map(([each, address]) => [names(each), address]));
     const container = await Container.start({
       name,
@@ -130,6 +130,7 @@ export class DeployBed implements AsyncDisposable {
       command,
       env,
       volumes,
+      isRestricted,
       hosts,
     });
     this.#containers.set(name, container);

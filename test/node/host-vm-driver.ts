@@ -81,6 +81,7 @@ export function hostVmDockerProvider(place: Place, options: HostProviderOptions 
         engineUrl,
         image: place.image,
         clock,
+        networks: ["bridge"],
         readWorkspace: (workspace, given) => workspaces.archive(workspace, given),
       }),
   });

@@ -111,7 +111,11 @@ export {
 } from "./api/machine.ts";
 export {
   type AuditEntry,
+  type AuditFinding,
+  type AuditVerification,
+  auditEntrySchema,
   auditListSchema,
+  auditVerificationSchema,
   type CreateWebhookBody,
   createdWebhookSchema,
   createWebhookBodySchema,
@@ -119,6 +123,7 @@ export {
   drainNodeBodySchema,
   type Health,
   healthSchema,
+  type ListAuditQuery,
   listAuditQuerySchema,
   type NodeResource,
   nodeListSchema,

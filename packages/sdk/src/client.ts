@@ -1,4 +1,5 @@
 import type { EventBody, Health, SandboxId, SandboxResource } from "@sandpiper/protocol";
+import { Audit } from "./audit.ts";
 import { Caches } from "./caches.ts";
 import type { CallOptions } from "./call-options.ts";
 import { type ClientOptions, parseClientOptions } from "./client-options.ts";
@@ -35,6 +36,7 @@ export class Client implements AsyncDisposable {
   readonly pools: Pools;
   readonly keys: Keys;
   readonly webhooks: Webhooks;
+  readonly audit: Audit;
   readonly #http: HttpTransport;
   readonly #connection: Connection;
 
@@ -56,6 +58,7 @@ export class Client implements AsyncDisposable {
     this.pools = new Pools(http);
     this.keys = new Keys(http);
     this.webhooks = new Webhooks(http);
+    this.audit = new Audit(http);
   }
 
   /** Past and new events of the node that the key may see. */

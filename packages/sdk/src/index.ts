@@ -1,4 +1,7 @@
 export {
+  type AuditEntry,
+  type AuditFinding,
+  type AuditVerification,
   type CacheResource,
   type CheckpointPolicy,
   type CheckpointPolicyBody,
@@ -44,6 +47,7 @@ export {
   type VolumeResource,
   type WebhookResource,
 } from "@sandpiper/protocol";
+export type { Audit, ListAuditOptions } from "./audit.ts";
 export type { Caches } from "./caches.ts";
 export type { CallOptions } from "./call-options.ts";
 export { Client, type PastEventsOptions } from "./client.ts";

@@ -1,10 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { isSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
-import { writePrivateFile } from "./private-file.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { openNodeSecret } from "./node-secret.ts";
 
-const SECRET_BYTES = 32;
 const TOKEN = /^spt_([0-9a-f-]{36})_([A-Za-z0-9_-]{43})$/;
 
 /** Verified in place of a malformed token, so that it takes as long as a wrong one. */
@@ -34,15 +31,6 @@ export class SandboxTokens {
   }
 }
 
-/** Uses the secret in the node's home, and creates it at first use. */
 export function openSandboxTokens(home: string): SandboxTokens {
-  const path = join(home, "secret");
-  if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
-  const secret = readFileSync(path);
-  if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
-  throw new SandboxError("secret_corrupt", {
-    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
-    hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
-    details: { path },
-  });
+  return new SandboxTokens(openNodeSecret(home));
 }

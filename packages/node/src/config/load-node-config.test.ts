@@ -66,7 +66,7 @@ describe("the node configuration", () => {
     const docker = { SANDPIPER_PROVIDERS: "gvisor, docker", SANDPIPER_DOCKER_ALLOWED_PATHS: "/srv,/data" };
     expect(await load(["--docker-url", "unix:///run/docker.sock"], docker)).toMatchObject({
       providers: ["gvisor", "docker"],
-      docker: { url: "unix:///run/docker.sock", allowedPaths: ["/srv", "/data"], networks: ["bridge"], runtime: null },
+      docker: { url: "unix:///run/docker.sock", allowedPaths: ["/srv", "/data"], networks: [], runtime: null },
     });
     expect(await load(["--allow-insecure=false"], { SANDPIPER_ALLOW_INSECURE: "1" })).toMatchObject({
       allowInsecure: false,

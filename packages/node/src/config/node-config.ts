@@ -10,6 +10,10 @@ const absolutePath = z
 const optionalPath = absolutePath.nullable().default(null);
 const origin = z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text);
 const gitHost = z.string().refine((text) => URL.parse(`https://${text}`)?.host === text);
+const isAddressWith = (protocol: RegExp, text: string) => {
+  const url = URL.parse(text);
+  return url !== null && protocol.test(url.protocol) && url.hostname !== "" && !/\s/.test(text);
+};
 const providerName = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]);
 const engineName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
 const count = z.int().min(1);
@@ -106,8 +110,9 @@ export const nodeConfigSchema = z.strictObject({
         description: "Directories on the engine's machine that sandboxes can mount, including their subdirectories.",
         allowed: "absolute paths",
       }),
-      networks: z.array(engineName).default(["bridge"]).meta({
-        description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
+      networks: z.array(engineName).default([]).meta({
+        description:
+          "Networks that sandboxes can join, for example bridge, which reaches the internet and the engine's machine. The default allows none.",
         allowed: "names of networks of the engine",
       }),
       hostPorts: z
@@ -294,6 +299,45 @@ export const nodeConfigSchema = z.strictObject({
   drainMs: durationMs
     .default(9000)
     .meta({ description: "How long a stopping cluster node may take to save its sandboxes, in milliseconds." }),
+  ship: z
+    .strictObject({
+      file: optionalPath.meta({
+        description: "File to which the node appends audit entries and events, one JSON object a line.",
+      }),
+      fileMaxMib: count.max(1024).default(100).meta({
+        description: "Size at which the node rotates the file, in MiB.",
+      }),
+      fileCount: count.max(1000).default(10).meta({
+        description: "How many files the node keeps: the current one and rotated ones, such as audit.jsonl.1.",
+      }),
+      syslog: z
+        .string()
+        .refine((text) => /^unix:\/\/\/[^\0]+$/.test(text) || isAddressWith(/^(udp|tcp):$/, text))
+        .nullable()
+        .default(null)
+        .meta({
+          description: "Syslog receiver of audit entries and events, as RFC 5424.",
+          allowed: "unix:///dev/log, udp://host:port or tcp://host:port; ports default to 514 and 601",
+        }),
+      otlp: z
+        .string()
+        .refine((text) => isAddressWith(/^https?:$/, text))
+        .nullable()
+        .default(null)
+        .meta({
+          description: "OpenTelemetry collector of audit entries and events, over OTLP/HTTP; /v1/logs is appended.",
+          allowed: "a URL such as http://localhost:4318",
+        }),
+      otlpHeaders: z
+        .array(z.string().regex(/^[A-Za-z0-9-]+=[\x20-\x7e]+$/))
+        .default([])
+        .meta({
+          description: "Headers of requests to the collector, for example its credential.",
+          allowed: "name=value",
+          isSecret: true,
+        }),
+    })
+    .prefault({}),
   allowPrivateWebhooks: z.boolean().default(false).meta({
     description: "Allow webhooks to this machine and to private networks.",
   }),

@@ -181,10 +181,14 @@ function createVmDockerProvider(
         killList: listFor(vm.id),
         // The engine of a machine has no other user, and its caches outlive this directory.
         home: "machine",
+        networks: MACHINE_NETWORKS,
         readWorkspace: (workspace, options) => workspaces.archive(workspace, options),
       }),
   });
 }
+
+/** Each project has its own machine and engine, so this network reaches no other project. */
+const MACHINE_NETWORKS = ["bridge"];
 
 /** Selects the driver for this operating system. */
 function createVmDriver(

@@ -218,7 +218,8 @@ describe.each(withJson)(title, (operation) => {
 });
 
 describe.each(withBytes)(title, (operation) => {
-  it("refuses a body that is larger than the sandbox's disk", async () => {
-    await expectRefused(operation, 413, { bytes: "x", headers: { "content-length": String(1e13) } });
+  it("refuses a body that is larger than the sandbox's disk or the limit for files of the audit log", async () => {
+    const key = operation.access === "admin" ? adminKey() : node.owner;
+    await expectRefused(operation, 413, { key, bytes: "x", headers: { "content-length": String(1e13) } });
   });
 });

@@ -20,6 +20,9 @@ const PAGE_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 };
 
+/** A request of another node; only refusals are audited. */
+const NUDGE = { operation: "nudge", isAudited: false, sandboxId: null };
+
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 
 /** Creates the node's HTTP interface: REST, its documents, and the paths beside it. */
@@ -30,10 +33,10 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const credentials = new CredentialWatch(deps.authenticator, clock);
   const log = new RequestLog(deps, clock);
 
-  const contextOf = ({ req: { raw } }: Context): RequestContext => {
+  const contextOf = ({ req: { raw }, env }: Context<{ Bindings: Bindings }>): RequestContext => {
     const requestId = requestIdOf(raw, randomUuid);
     const headers = { "x-request-id": requestId, "x-content-type-options": "nosniff", ...corsHeaders(raw, deps) };
-    return { requestId, headers };
+    return { requestId, headers, address: env?.incoming?.socket.remoteAddress };
   };
   const served = (serve: Serve) => (c: Context<{ Bindings: Bindings }>) => serve(c, contextOf(c));
   const unlessPreflight = (serve: Serve): Serve => {
@@ -58,11 +61,17 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   if (peers !== undefined) {
     app.post(
       NUDGE_PATH,
-      served((c, context) =>
-        c.req.raw.headers.has(NODE_PROOF_HEADER)
-          ? peers.receiveNudge(c.req.raw)
-          : errorResponse(noSuchPath(c.req.method, c.req.path), context),
-      ),
+      served((c, context) => {
+        const request = c.req.raw;
+        if (!request.headers.has(NODE_PROOF_HEADER)) {
+          return errorResponse(noSuchPath(c.req.method, c.req.path), context);
+        }
+        return log.serve(request, NUDGE, {
+          context,
+          answer: () => peers.receiveNudge(request),
+          refuse: (error) => errorResponse(error, context),
+        });
+      }),
     );
   }
   if (mcp !== undefined) {

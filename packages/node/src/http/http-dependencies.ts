@@ -1,5 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 import type { CreateWebhookBody, WebhookResource } from "@sandpiper/protocol";
+import type { AuditTrail } from "../audit/audit-trail.ts";
 import type { KeyService } from "../auth/key-service.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
@@ -12,7 +13,6 @@ import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { Stops } from "../containers/stops.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { Locator } from "../handoff/locator.ts";
-import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
@@ -67,7 +67,7 @@ export interface HttpDependencies {
   readonly feed: EventFeed;
   readonly pool: Pick<NodePool, "list" | "set">;
   readonly webhooks: WebhookAdmin;
-  readonly audit: Pick<SqliteAuditLog, "add" | "list">;
+  readonly audit: Pick<AuditTrail, "note" | "list" | "verify" | "verifyFile">;
   readonly metrics: HttpMetrics;
   /** Serves /mcp; without it, the path does not exist. */
   readonly mcp?: Endpoint | undefined;

@@ -2,6 +2,8 @@
 export interface RequestContext {
   readonly requestId: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The address of the caller, or of the proxy or node that forwarded the request; undefined inside the process. */
+  readonly address?: string | undefined;
 }
 
 const SAFE_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -1,11 +1,9 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { AuditSink } from "../audit/audit-trail.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
 import { publicError } from "./error-response.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
-
-/** How many entries anonymous callers add to the audit log in a period, so that they cannot evict all others. */
-const ANONYMOUS_ENTRIES = 10;
-const PERIOD_MS = 60_000;
+import type { RequestContext } from "./request-context.ts";
 
 /** A request, as far as it is known. */
 export interface Exchange {
@@ -20,25 +18,28 @@ export interface Exchange {
 }
 
 export interface Answers {
-  readonly requestId: string;
+  readonly context: RequestContext;
   readonly answer: () => Promise<Response>;
   readonly refuse: (error: SandboxError) => Response;
 }
 
+interface LogDependencies extends Pick<HttpDependencies, "metrics" | "logger"> {
+  readonly audit: AuditSink;
+}
+
 /** Measures, logs and audits requests. */
 export class RequestLog {
-  readonly #deps: Pick<HttpDependencies, "audit" | "metrics" | "logger">;
+  readonly #deps: LogDependencies;
   readonly #clock: Clock;
-  #periodBeganAtMs = Number.NEGATIVE_INFINITY;
-  #anonymousEntries = 0;
 
-  constructor(deps: Pick<HttpDependencies, "audit" | "metrics" | "logger">, clock: Clock) {
+  constructor(deps: LogDependencies, clock: Clock) {
     this.#deps = deps;
     this.#clock = clock;
   }
 
   /** Answers a request, and records its outcome. */
-  async serve(request: Request, exchange: Exchange, { requestId, answer, refuse }: Answers): Promise<Response> {
+  async serve(request: Request, exchange: Exchange, { context, answer, refuse }: Answers): Promise<Response> {
+    const { requestId, address } = context;
     const startedAtMs = this.#clock.monotonicMs();
     let response: Response;
     let failure: SandboxError | undefined;
@@ -58,16 +59,9 @@ export class RequestLog {
     const fields = { requestId, operation, status, durationMs, actor, sandboxId, reason: failure?.reason };
     if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
     else logger[isAudited ? "info" : "debug"](fields, "request");
-    const isEntry = isAudited || status === 401 || status === 403;
-    if (isEntry && (principal !== undefined || this.#mayAddAnonymous())) {
-      audit.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId, status, requestId });
+    if (isAudited || status === 401 || status === 403) {
+      audit.note({ principal, operation, sandboxId, status, requestId, address });
     }
     return response;
-  }
-
-  #mayAddAnonymous(): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#periodBeganAtMs >= PERIOD_MS) [this.#periodBeganAtMs, this.#anonymousEntries] = [nowMs, 0];
-    return this.#anonymousEntries++ < ANONYMOUS_ENTRIES;
   }
 }

@@ -124,7 +124,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
   return (c: Context<{ Bindings: Bindings }>, context: RequestContext): Promise<Response> => {
     const exchange: Exchange = { operation: id, isAudited: !readOnly, sandboxId: null };
     return log.serve(c.req.raw, exchange, {
-      requestId: context.requestId,
+      context,
       answer: () => answer(c, context, exchange),
       refuse: (error) => errorResponse(error, context),
     });

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody } from "@sandpiper/protocol";
+import type { AuditSink } from "../audit/audit-trail.ts";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { type Authenticator, actorOf } from "../auth/principal.ts";
@@ -22,7 +23,8 @@ const codeOfReason: Readonly<Record<string, number>> = {
 const SERVER_ERROR = -32000;
 
 export interface McpEndpointOptions
-  extends Pick<HttpDependencies, "audit" | "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes"> {
+  extends Pick<HttpDependencies, "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes"> {
+  readonly audit: AuditSink;
   readonly authenticator: Authenticator;
   /** Creates a session's conversation, which has the rights of this credential. */
   readonly converse: (credential: string) => Conversation;
@@ -60,7 +62,7 @@ export class McpEndpoint {
     const operation = operationOf(request);
     const exchange: Exchange = { operation, isAudited: operation === "closeMcpSession", sandboxId: null };
     const response = await this.#log.serve(request, exchange, {
-      requestId: context.requestId,
+      context,
       answer: () => this.#answer(request, exchange),
       refuse: (error) => mcpErrorResponse(error, context),
     });

@@ -10,7 +10,7 @@ export class BoundedRows {
   readonly #maxRows: number;
   #newestId: number;
 
-  constructor(database: NodeDatabase, table: "events" | "auditEntries", maxRows: number) {
+  constructor(database: NodeDatabase, table: "events", maxRows: number) {
     this.#database = database;
     this.#table = table;
     this.#maxRows = maxRows;

@@ -118,6 +118,26 @@ export const migrations: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
   `,
   `
+  ALTER TABLE auditEntries ADD COLUMN notRecorded TEXT;
+  ALTER TABLE auditEntries ADD COLUMN share TEXT NOT NULL DEFAULT 'anonymous';
+  -- Null in rows from before the chain, until the node has chained them.
+  ALTER TABLE auditEntries ADD COLUMN mac TEXT;
+  UPDATE auditEntries SET share = 'tenant:' || tenant WHERE tenant IS NOT NULL;
+  CREATE INDEX auditEntriesByShare ON auditEntries (share, id);
+  CREATE TABLE auditRotated (
+    toId INTEGER PRIMARY KEY,
+    fromId INTEGER NOT NULL UNIQUE,
+    mac TEXT NOT NULL,
+    seal TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE auditHead (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id INTEGER NOT NULL,
+    mac TEXT NOT NULL,
+    seal TEXT NOT NULL
+  ) STRICT;
+  `,
+  `
   CREATE INDEX liveSandboxesByName ON sandboxes (tenant, name)
     WHERE name IS NOT NULL AND state NOT IN ('destroyed', 'failed');
   `,

@@ -15,6 +15,9 @@ export interface EventLogOptions {
   readonly maxEvents?: number | undefined;
 }
 
+/** `tenant` is null for events of the node itself. */
+type EventListener = (event: EventBody, tenant: string | null) => void;
+
 /** A reader that has read all events and waits for the next. */
 interface WaitingReader {
   readonly query: EventQuery;
@@ -27,7 +30,7 @@ export class SqliteEventLog implements EventLog {
   readonly #clock: Clock;
   readonly #rows: BoundedRows;
   readonly #waiting = new Set<WaitingReader>();
-  readonly #listeners = new Set<(event: EventBody) => void>();
+  readonly #listeners = new Set<EventListener>();
 
   constructor(database: NodeDatabase, options: EventLogOptions = {}) {
     this.#database = database;
@@ -49,7 +52,7 @@ export class SqliteEventLog implements EventLog {
     for (const reader of this.#waiting) {
       if (matches(reader.query, tenant, event)) reader.wake();
     }
-    for (const listener of this.#listeners) listener(event);
+    for (const listener of this.#listeners) listener(event, tenant);
     return event;
   }
 
@@ -83,9 +86,9 @@ export class SqliteEventLog implements EventLog {
   }
 
   /** Calls the listener with each stored event. Its errors reach the caller of `emit`. */
-  subscribe(listener: (event: EventBody) => void): Disposable {
+  subscribe(listener: EventListener): Disposable {
     // A wrapper, so that the same function can subscribe twice.
-    const wrapper = (event: EventBody) => listener(event);
+    const wrapper: EventListener = (event, tenant) => listener(event, tenant);
     this.#listeners.add(wrapper);
     return { [Symbol.dispose]: () => void this.#listeners.delete(wrapper) };
   }

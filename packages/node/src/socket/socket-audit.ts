@@ -1,15 +1,14 @@
 import type { SandboxError } from "@sandpiper/core";
 import { errorCodes, type OperationId, routes } from "@sandpiper/protocol";
-import { actorOf, type Principal } from "../auth/principal.ts";
-import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
-
-export type AuditSink = Pick<SqliteAuditLog, "add">;
+import type { AuditSink } from "../audit/audit-trail.ts";
+import type { Principal } from "../auth/principal.ts";
 
 export interface SocketAuditOptions {
   readonly sink: AuditSink | undefined;
   /** Undefined for an anonymous caller. */
   readonly principal: Principal | undefined;
   readonly requestId: string;
+  readonly address: string | undefined;
 }
 
 /** Records changes and refusals of a socket in the audit log, under the names of the same operations in REST. */
@@ -21,11 +20,10 @@ export class SocketAudit {
   }
 
   note(operation: OperationId, sandboxId: string | null, error?: SandboxError): void {
-    const { sink, principal, requestId } = this.#options;
+    const { sink, ...caller } = this.#options;
     const { readOnly, status: success } = routes[operation];
     const status = error === undefined ? success : errorCodes[error.code].httpStatus;
     if (readOnly && status !== 401 && status !== 403) return;
-    const actor = principal === undefined ? null : actorOf(principal);
-    sink?.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId, status, requestId });
+    sink?.note({ ...caller, operation, sandboxId, status });
   }
 }

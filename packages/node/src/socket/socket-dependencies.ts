@@ -1,5 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
+import type { AuditSink } from "../audit/audit-trail.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
@@ -9,7 +10,6 @@ import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
-import type { AuditSink } from "./socket-audit.ts";
 
 /** Relays streams to other nodes. */
 interface RelayDependencies extends Pick<SocketRelayOptions, "proof" | "silenceMs"> {

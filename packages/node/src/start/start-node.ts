@@ -15,6 +15,7 @@ import { untilReconciled } from "../reconcile/until-reconciled.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { type EngineStatus, probeEngines } from "../sandboxes/engine-status.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
+import { startShipping } from "../ship/start-shipping.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { NodeMetrics, type SandboxCount } from "../telemetry/node-metrics.ts";
 import { Webhooks } from "../webhooks/webhooks.ts";
@@ -59,6 +60,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   const describe = () => ({ isDraining: phase.isDraining, sandboxes: domain?.registry.runningCount ?? 0 });
   const storage = await openStorage(config, { clock, version, describe, onError });
   undo.defer(() => storage.database[Symbol.dispose]());
+  undo.use(ship(config, { storage, clock, metrics, logger }));
   undo.use(storage.audit);
   const { cluster, events, checkpointStore } = storage;
   if (cluster !== undefined) undo.use(cluster);
@@ -172,6 +174,29 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+interface ShipOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly metrics: NodeMetrics;
+  readonly logger: Logger;
+}
+
+function ship(config: NodeConfig, { storage: { audit, events }, clock, metrics, logger }: ShipOptions) {
+  return startShipping(config, {
+    audit,
+    events,
+    node: openNodeId(config.home),
+    version,
+    clock,
+    count: (receiver, outcome, records) => metrics.countShipped(receiver, outcome, records),
+    onTrouble: (receiver, { error, dropped }) =>
+      logger.warn(
+        { err: error, receiver, dropped },
+        dropped === undefined ? `cannot ship records to ${receiver}; retrying` : `dropped records for ${receiver}`,
+      ),
+  });
 }
 
 interface DrainOptions {

@@ -1,12 +1,16 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxError } from "@sandpiper/core";
+import { AuditChain } from "../audit/audit-chain.ts";
+import { AuditTrail } from "../audit/audit-trail.ts";
 import { KeyService } from "../auth/key-service.ts";
+import { Keyring } from "../auth/keyring.ts";
+import { openNodeSecret } from "../auth/node-secret.ts";
 import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
+import { openNodeId } from "../cluster/node-id.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
-import { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { SqliteIdempotencyRecords } from "../records/sqlite-idempotency-records.ts";
 import { SqliteKeptVolumes } from "../records/sqlite-kept-volumes.ts";
@@ -61,11 +65,16 @@ export function createStorage(
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
     keptVolumes: new SqliteKeptVolumes(database),
     events: new SqliteEventLog(database, { clock }),
-    audit: new SqliteAuditLog(database, { clock, onError }),
+    audit: new AuditTrail(database, { chain: openAuditChain(config), clock, onError }),
     webhookRecords: new SqliteWebhookRecords(database, { clock }),
     ownKeys: new KeyService(database, { clock }),
     tokens: cluster?.tokens ?? openSandboxTokens(config.home),
   };
+}
+
+/** Every node has its own chain, also in a cluster, under its own secret. */
+function openAuditChain({ home }: Pick<NodeConfig, "home">): AuditChain {
+  return new AuditChain(new Keyring({ secrets: [openNodeSecret(home)], salt: openNodeId(home) }));
 }
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */

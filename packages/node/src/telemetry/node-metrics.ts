@@ -36,6 +36,7 @@ export class NodeMetrics {
   readonly #checkpoint: Histogram<"provider">;
   readonly #request: Histogram<"operation" | "status">;
   readonly #webhooks: Counter<"outcome">;
+  readonly #shipped: Counter<"receiver" | "outcome">;
   #sources: MetricSources = { sandboxes: () => [], pools: () => [], mcpSessions: () => 0 };
 
   constructor() {
@@ -63,6 +64,12 @@ export class NodeMetrics {
       name: "sandpiper_webhook_deliveries_total",
       help: "Attempts to deliver an event to a webhook.",
       labelNames: ["outcome"],
+    });
+    this.#shipped = new Counter({
+      registers,
+      name: "sandpiper_shipped_records_total",
+      help: "Audit entries and events for receivers outside the node.",
+      labelNames: ["receiver", "outcome"],
     });
     const read = () => this.#sources;
     new Gauge({
@@ -110,6 +117,10 @@ export class NodeMetrics {
 
   countWebhookDelivery(outcome: "delivered" | "failed" | "given_up"): void {
     this.#webhooks.inc({ outcome });
+  }
+
+  countShipped(receiver: string, outcome: "sent" | "dropped", records: number): void {
+    this.#shipped.inc({ receiver, outcome }, records);
   }
 
   async render(): Promise<{ contentType: string; text: string }> {

@@ -38,6 +38,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   /** Makes every check that can refuse a client, before the connection is accepted. */
   const admit = async (request: IncomingMessage, requestId: string) => {
     const route = socketRoute(request.url ?? "");
+    const address = request.socket.remoteAddress;
     let principal: Principal | undefined;
     try {
       requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
@@ -47,9 +48,10 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
-      return { route, principal, credential };
+      const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
+      return { route, principal, requestId, address, credential, relays };
     } catch (thrown) {
-      const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
+      const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId, address });
       audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
       throw thrown;
     }
@@ -60,8 +62,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     // Without a listener, a connection reset would end the node.
     raw.on("error", () => {});
     try {
-      const { route, principal, credential } = await admit(request, requestId);
-      const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
+      const { credential, relays, ...admitted } = await admit(request, requestId);
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
@@ -69,16 +70,16 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         startHeartbeat(socket, { clock });
         const watched = credentials.watch(credential, ({ reason }) => socket.close(closeCodes.policy, reason));
         socket.closed.then(() => watched[Symbol.dispose]());
-        serve(socket, { route, principal, requestId, credential: relays ? credential : undefined });
+        serve(socket, { ...admitted, credential: relays ? credential : undefined });
       });
     } catch (thrown) {
       refuseUpgrade(raw, SandboxError.from(thrown), requestId);
     }
   };
 
-  const serve = (socket: MessageSocket, { route, principal, requestId, credential }: Admission) => {
+  const serve = (socket: MessageSocket, { route, principal, requestId, address, credential }: Admission) => {
     const logger = dependencies.logger.child({ requestId, socket: route.name });
-    const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
+    const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId, address });
     logger.debug("client connected");
     socket.closed.then(() => logger.debug("client disconnected"));
     const context = { socket, principal, dependencies, sessions, logger, audit };
@@ -106,6 +107,7 @@ interface Admission {
   readonly route: SocketRoute;
   readonly principal: Principal;
   readonly requestId: string;
+  readonly address: string | undefined;
   /** Authenticates relayed streams; undefined if the node does not relay them. */
   readonly credential: string | undefined;
 }

@@ -58,7 +58,7 @@ export const createdWebhookSchema = webhookResourceSchema.extend({ secret: z.str
 export const webhookListSchema = z.strictObject({ items: z.array(webhookResourceSchema) }).meta({ id: "WebhookList" });
 
 /** An operation and the credential that called it. */
-const auditEntrySchema = z
+export const auditEntrySchema = z
   .strictObject({
     id: z.int(),
     at: instantSchema,
@@ -70,8 +70,37 @@ const auditEntrySchema = z
     sandboxId: z.string().nullable(),
     status: z.int(),
     requestId: z.string(),
+    /** Only in a summary (`refusalsNotRecorded`): how many requests have no entry, and from how many addresses they came. */
+    notRecorded: z.strictObject({ requests: z.int(), addresses: z.int() }).optional(),
   })
   .meta({ id: "AuditEntry" });
+
+const auditFindingSchema = z
+  .strictObject({
+    /** `head`: the record of the newest entry; `database_behind`: a shipped file has entries that the database lacks. */
+    kind: z.enum(["missing", "changed", "unknown_key", "head", "unreadable", "database_behind"]),
+    fromId: z.int().nullable(),
+    toId: z.int().nullable(),
+    /** In a shipped file. */
+    line: z.int().nullable(),
+    message: z.string(),
+  })
+  .meta({ id: "AuditFinding" });
+
+/** Whether the chain of audit entries is complete and unchanged. */
+export const auditVerificationSchema = z
+  .strictObject({
+    isIntact: z.boolean(),
+    /** How many entries were verified. */
+    entries: z.int(),
+    /** How many older entries the node itself removed to make room. */
+    rotated: z.int(),
+    firstId: z.int().nullable(),
+    lastId: z.int().nullable(),
+    /** At most 100. */
+    findings: z.array(auditFindingSchema),
+  })
+  .meta({ id: "AuditVerification" });
 
 export const listAuditQuerySchema = z
   .strictObject({ after: queryNumberSchema, limit: queryNumberSchema.pipe(z.int().min(1).max(1000)) })
@@ -83,5 +112,8 @@ export type Health = z.infer<typeof healthSchema>;
 export type NodeResource = z.infer<typeof nodeResourceSchema>;
 export type DrainNodeBody = z.infer<typeof drainNodeBodySchema>;
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
+export type AuditFinding = z.infer<typeof auditFindingSchema>;
+export type AuditVerification = z.infer<typeof auditVerificationSchema>;
+export type ListAuditQuery = z.infer<typeof listAuditQuerySchema>;
 export type CreateWebhookBody = z.infer<typeof createWebhookBodySchema>;
 export type WebhookResource = z.infer<typeof webhookResourceSchema>;

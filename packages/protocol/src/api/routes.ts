@@ -238,6 +238,22 @@ export const routes = {
     query: node.listAuditQuerySchema,
     answer: json(node.auditListSchema),
   },
+  verifyAudit: {
+    ...look,
+    path: "/v1/audit/verify",
+    summary: "Verify that no audit log entry was removed or changed",
+    access: "admin",
+    answer: json(node.auditVerificationSchema),
+  },
+  verifyAuditFile: {
+    ...look,
+    method: "POST",
+    path: "/v1/audit/verify",
+    summary: "Verify the audit log entries of a file that the node shipped",
+    access: "admin",
+    body: bytes,
+    answer: json(node.auditVerificationSchema),
+  },
   getNodeMetrics: {
     ...look,
     path: "/metrics",

@@ -19,7 +19,6 @@ import { AgentVolume } from "./storage/agent-volume.ts";
 import type { ReadWorkspace } from "./workspace/copy-workspace.ts";
 
 export const DEFAULT_IMAGE = "python:3.13-slim";
-const DEFAULT_NETWORKS = ["bridge"];
 /** gVisor isolates containers from the kernel; used where the engine has it. */
 const PREFERRED_RUNTIME = "runsc";
 /** More concurrent starts only slow each other down: an engine serializes most of the work. */
@@ -91,7 +90,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     image: options.image ?? DEFAULT_IMAGE,
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
     boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),
-    networks: options.networks ?? DEFAULT_NETWORKS,
+    networks: options.networks ?? [],
     hostPorts: options.hostPorts ?? [],
     hostAddresses: options.hostAddresses ?? [],
     readWorkspace: options.readWorkspace,

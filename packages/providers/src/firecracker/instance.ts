@@ -1,11 +1,10 @@
-import { constants } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec } from "@sandpiper/core";
 import { MachineInstance } from "../guest/machine-instance.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
 import type { MachineHost } from "../host/machine-host.ts";
-import { openUntrusted } from "../host/untrusted-file.ts";
+import { trimLog } from "../host/trim-log.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { Presence } from "./api/presence.ts";
 import type { FirecrackerOptions } from "./host.ts";
@@ -16,10 +15,6 @@ import { logsOf } from "./machine/start-machine.ts";
 import { VsockChannel } from "./vsock/vsock-channel.ts";
 import { untilConnected } from "./vsock/vsock-connection.ts";
 
-/** The limit of each log, because a guest may cause output without end. */
-const MAX_LOG_BYTES = 1024 * 1024;
-/** The unit of `stat`. */
-const BLOCK_BYTES = 512;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
 interface FirecrackerInstanceOptions extends Pick<FirecrackerOptions, "connectTimeoutMs"> {
@@ -118,10 +113,4 @@ export class FirecrackerInstance extends MachineInstance<VsockChannel> implement
   #path(name: string): string {
     return join(machineDirectory(this.#directory), name);
   }
-}
-
-/** A writer that does not append leaves a hole at the beginning of a truncated file, so only its blocks count. */
-async function trimLog(path: string): Promise<void> {
-  await using file = await openUntrusted(path, constants.O_WRONLY);
-  if ((await file.stat()).blocks * BLOCK_BYTES > MAX_LOG_BYTES) await file.truncate(0);
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec, PingAgent } from "@sandpiper/core";
 import { MachineInstance } from "../guest/machine-instance.ts";
 import type { SocketChannel } from "../host/socket-channel.ts";
+import { trimLog } from "../host/trim-log.ts";
 import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
@@ -11,8 +12,9 @@ import type { QemuState } from "./host.ts";
 import { agentChannel } from "./machine/agent-channel.ts";
 import { findTrouble } from "./machine/find-trouble.ts";
 import { GuestPulse } from "./machine/guest-pulse.ts";
-import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
+import { AGENT_SOCKET, CONSOLE_LOG } from "./machine/machine-arguments.ts";
 import { prepareMigration, saveState } from "./machine/migration.ts";
+import { QEMU_LOG } from "./machine/waiting-shell.ts";
 import type { QmpClient } from "./qmp/qmp-client.ts";
 
 export interface QemuInstanceOptions {
@@ -39,7 +41,10 @@ export class QemuInstance extends MachineInstance<SocketChannel> implements Inst
     this.#directory = host.machineDirectory(spec.id);
     this.#unused = agent;
     this.#needsResync = agent === undefined && WriteMark.isSet(this.#directory);
-    this.listen();
+    this.listen(() => {
+      // A guest can write to its console without end.
+      for (const name of [CONSOLE_LOG, QEMU_LOG]) void trimLog(join(this.#directory, name)).catch(() => {});
+    });
     // QEMU holds the monitor open for as long as it lives.
     monitor.closed.then(() => this.ended());
   }

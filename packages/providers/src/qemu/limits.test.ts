@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { appendFile, readFile, stat } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { machineProcesses, readCgroup } from "../host/testing/machine-traces.ts";
 import { shared } from "../host/testing/shared.ts";
@@ -42,6 +42,18 @@ describe("a QEMU machine", () => {
     expect(Number(await read("memory.limit_in_bytes", "memory.max"))).toBe((192 + 64 + 96) * 2 ** 20);
     expect(await read("pids.max")).toMatch(/^\d+$/);
     expect(Number(await read("pids.max"))).toBeLessThan(128);
+  });
+});
+
+describe("the console of a QEMU machine", () => {
+  it("is trimmed while the machine runs, so that no guest fills the host's disk with it", async () => {
+    await using sandbox = await fixture.create();
+    const [pid] = await machineProcesses(sandbox.id);
+    const path = `/proc/${pid}/root/console.log`;
+    // The emulated port is too slow for a test, so this stands for what the guest wrote.
+    await appendFile(path, Buffer.alloc(2 ** 21, "x"));
+    await expect.poll(async () => (await stat(path)).blocks * 512).toBeLessThan(2 ** 20);
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
 });
 

@@ -12,6 +12,9 @@ interface Call {
 
 type Handler = (state: MemoryState, call: Call) => unknown;
 
+/** The in-memory server records no requests. */
+const NO_ENTRIES = { isIntact: true, entries: 0, rotated: 0, firstId: null, lastId: null, findings: [] };
+
 /** The operations of the in-memory server; all others are `unimplemented`. */
 const handlers: Partial<Record<OperationId, Handler>> = {
   getHealth: () => ({ status: "ok", version: "memory" }),
@@ -110,6 +113,8 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     filesOf(state, call).move(from, to);
   },
   listNodes: (state) => ({ items: [state.node] }),
+  listAudit: () => ({ items: [] }),
+  verifyAudit: () => NO_ENTRIES,
   listEvents: (state, { query }) => ({ items: query.get("replay") === "true" ? state.states() : state.events }),
 };
 

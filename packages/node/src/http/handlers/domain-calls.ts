@@ -1,8 +1,11 @@
 import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
 import { moveSandbox } from "../../forward/move-sandbox.ts";
 import type { Handlers } from "../call.ts";
+import { requestBytes } from "../request-bytes.ts";
 
 const DEFAULT_LIMIT = 100;
+/** More than all rotated files of a node together, with the default settings. */
+const MAX_AUDIT_FILE_BYTES = 4 * 1024 ** 3;
 
 /** Operations that are one call of another part of the node; the table names the call and its arguments. */
 export const domainCalls = {
@@ -61,6 +64,9 @@ export const domainCalls = {
   getHealth: ({ deps }) => ({ status: deps.phase.isDraining ? "stopping" : "ok", version: deps.version }),
   listAudit: ({ query, deps }) =>
     itemsOf(deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT })),
+  verifyAudit: ({ deps }) => deps.audit.verify(),
+  verifyAuditFile: (call) =>
+    call.deps.audit.verifyFile(textOf(requestBytes(call, { limitBytes: MAX_AUDIT_FILE_BYTES }))),
   async getNodeMetrics({ headers, deps }): Promise<Response> {
     const { contentType, text } = await deps.metrics.render();
     return new Response(text, { headers: { ...headers, "content-type": contentType } });
@@ -68,6 +74,11 @@ export const domainCalls = {
   listNodes: ({ deps }) => itemsOf(deps.nodes.list()),
   drainNode: ({ body, deps }) => deps.nodes.drain(body),
 } satisfies Partial<Handlers>;
+
+async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const bytes of source) yield decoder.decode(bytes, { stream: true });
+}
 
 async function itemsOf<Item>(list: readonly Item[] | Promise<readonly Item[]>): Promise<{ items: Item[] }> {
   return { items: [...(await list)] };

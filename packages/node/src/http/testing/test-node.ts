@@ -11,7 +11,6 @@ import {
 } from "@sandpiper/protocol";
 import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
 import { serve } from "../../server/serve.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
@@ -44,7 +43,7 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
   const home = mkdtempSync(join(tmpdir(), "sandpiper-http-"));
   undo.defer(() => rmSync(home, { recursive: true, force: true }));
   const parts = testDomain(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
-  const { database, registry, pool, records, sandboxes, keys, events } = parts;
+  const { database, registry, pool, records, sandboxes, keys, events, audit } = parts;
   undo.defer(() => database[Symbol.dispose]());
   undo.defer(() => registry.release());
   undo.defer(async () => {
@@ -55,13 +54,11 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
   const webhooks = undo.use(new Webhooks({ records: new SqliteWebhookRecords(database), events, allowPrivate: true }));
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
   const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
-  const audit = new SqliteAuditLog(database);
   const nodes = new FakeNodes();
   const app = createHttpApp({
     ...parts,
     nodes,
     webhooks,
-    audit,
     metrics: new NodeMetrics(),
     version: "1.2.3",
     logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import type { AuditEntry, CreateKeyBody, SandboxResource } from "@sandpiper/protocol";
 import { pino } from "pino";
+import { actorOf } from "../../auth/principal.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import type { NodeConfig } from "../../config/node-config.ts";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
@@ -31,7 +32,12 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const server = createServer();
   const sockets = attachSockets(server, {
     ...parts,
-    audit: { add: (entry) => audit.push(entry) },
+    audit: {
+      note: ({ principal, address, ...entry }) => {
+        const actor = principal === undefined ? null : actorOf(principal);
+        audit.push({ ...entry, actor, tenant: principal?.tenant ?? null });
+      },
+    },
     logger: pino({ level: "silent" }),
     corsOrigins,
     clock,

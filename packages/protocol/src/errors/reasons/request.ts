@@ -19,6 +19,7 @@ export const requestReasons = {
   no_such_route: { code: "not_found", meaning: "The node has nothing at this path.", hint: "see GET /openapi.json for the paths; WebSockets are at /v1/socket, /create and /attach/<sandbox id>" },
   no_such_session: { code: "not_found", meaning: "The MCP session has ended, or belongs to another node.", hint: "start a new one with initialize" },
   no_such_webhook: { code: "not_found", meaning: "No webhook with this id exists.", hint: "list the webhooks to see their ids" },
+  ship_failed: { code: "unavailable", meaning: "The node cannot ship audit entries and events to a receiver.", hint: "check the node's setting \"ship\" and the receiver" },
   private_webhook: { code: "invalid_argument", meaning: "The webhook's URL is not on the public internet.", hint: "to let webhooks call private networks, start the node with allowPrivateWebhooks", details: { url: "string" } },
   range_not_satisfiable: { code: "invalid_argument", meaning: "The requested range is outside of the file.", hint: "ask for a range inside the file", details: { sizeBytes: "number" } },
   request_timeout: { code: "deadline_exceeded", meaning: "The request did not arrive in time.", hint: "send it faster, or retry" },

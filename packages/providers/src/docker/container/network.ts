@@ -24,7 +24,7 @@ export async function requireNetwork(engine: Engine, spec: InstanceSpec, { netwo
   if (!allowed.includes(network)) {
     throw new SandboxError("network_not_allowed", {
       message: `sandbox ${spec.id} may not join network ${network}; allowed: ${allowed.join(", ")}`,
-      hint: "use an allowed network, or allow this one with the networks option of the docker provider",
+      hint: `omit the network, or allow it: set docker.networks to ${JSON.stringify([...networks, network])} in the configuration of the node, or the networks option of the docker provider`,
       details: { network, allowed },
     });
   }

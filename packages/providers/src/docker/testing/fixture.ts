@@ -52,7 +52,7 @@ export async function createEngineFixture(
   undo.defer(() => rm(stateDirectory, { recursive: true }));
   const engine = undo.use(await connectTo({ url }));
   const image = await importTestImage(engine, options.image);
-  const own = { stateDirectory, engineUrl: url, image };
+  const own = { stateDirectory, engineUrl: url, image, networks: ["bridge"] };
   const newProvider = (more: Partial<DockerOptions> = {}) =>
     new DockerProvider({ ...own, ...options.provider, ...more });
   const provider = newProvider();

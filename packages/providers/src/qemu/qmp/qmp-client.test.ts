@@ -97,8 +97,24 @@ describe("QmpClient", () => {
 describe("LineSplitter", () => {
   it("joins lines that are split anywhere, also within a character", () => {
     const lines: string[] = [];
-    const splitter = new LineSplitter((line) => lines.push(line));
+    const splitter = new LineSplitter(
+      (line) => lines.push(line),
+      () => {},
+    );
     for (const byte of Buffer.from("grüße\r\n\nzwei\nrest")) splitter.push(Uint8Array.of(byte));
     expect(lines.map((line) => line.trim())).toEqual(["grüße", "zwei"]);
+  });
+
+  it("ends at a line that is too long, and keeps nothing of it", () => {
+    const [lines, ends]: [string[], boolean[]] = [[], []];
+    const splitter = new LineSplitter(
+      (line) => lines.push(line),
+      () => ends.push(true),
+    );
+    splitter.push(Buffer.from("one\n"));
+    const piece = Buffer.alloc(64 * 1024, "x");
+    for (let i = 0; i < 100; i += 1) splitter.push(piece);
+    splitter.push(Buffer.from("\ntwo\n"));
+    expect([lines, ends]).toEqual([["one"], [true]]);
   });
 });

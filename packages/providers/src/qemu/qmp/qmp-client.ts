@@ -4,6 +4,9 @@ import { connectSocket } from "../../host/unix-socket.ts";
 import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { QmpAnswer, QmpArguments, QmpCommand, QmpEvent } from "./qmp-commands.ts";
 
+/** QEMU's longest answers have some kilobytes. */
+const MAX_LINE_CHARACTERS = 1024 * 1024;
+
 interface Waiting {
   readonly command: string;
   readonly resolve: (answer: unknown) => void;
@@ -31,7 +34,10 @@ export class QmpClient {
   private constructor(socket: Socket) {
     this.#socket = socket;
     this.#greeted.promise.catch(() => {});
-    const lines = new LineSplitter((line) => this.#receive(line));
+    const lines = new LineSplitter(
+      (line) => this.#receive(line),
+      () => this.close(),
+    );
     socket.on("data", (chunk: Uint8Array) => lines.push(chunk));
     socket.on("error", () => {});
     this.closed = new Promise((resolve) => {
@@ -138,19 +144,28 @@ function monitorRefused(command: string, why: string): SandboxError {
   });
 }
 
-/** Joins the pieces of a byte stream into lines. */
+/** Joins the pieces of a byte stream into lines. A line that is too long ends the stream: its sender is compromised. */
 export class LineSplitter {
   readonly #receive: (line: string) => void;
+  readonly #onTooLong: () => void;
   readonly #decoder = new TextDecoder();
   #rest = "";
+  #hasEnded = false;
 
-  constructor(receive: (line: string) => void) {
+  constructor(receive: (line: string) => void, onTooLong: () => void) {
     this.#receive = receive;
+    this.#onTooLong = onTooLong;
   }
 
   push(chunk: Uint8Array): void {
+    if (this.#hasEnded) return;
     const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
+    if (this.#rest.length > MAX_LINE_CHARACTERS) {
+      this.#hasEnded = true;
+      this.#rest = "";
+      this.#onTooLong();
+    }
     for (const line of lines) if (line.trim() !== "") this.#receive(line);
   }
 }
