@@ -1,8 +1,8 @@
 import type { Clock } from "@sandpiper/protocol";
 
 /**
- * Work is counted in units of about 4 µs of this program's time: one short message. A sandbox can then take a fifth of a
- * core for as long as it likes. Output of 1 GB/s in frames of 64 KiB needs half of it.
+ * A unit is the work of one short message, some microseconds: a flood of blank lines then took a quarter of a core.
+ * Output of 1 GB/s in frames of 64 KiB needs three quarters of this.
  */
 const UNITS_PER_SECOND = 50_000;
 /** Work that a channel may save up for a burst. */
