@@ -11,7 +11,8 @@ export interface Channel {
 }
 
 export interface ChannelReceiver {
-  data(chunk: Uint8Array): void;
+  /** Returns a promise when the channel must not read more before it resolves. */
+  data(chunk: Uint8Array): Promise<void> | undefined;
   /** Called once, also after close(); `cause` is set if this side did not close it. */
   closed(cause?: Error): void;
 }

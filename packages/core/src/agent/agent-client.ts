@@ -59,6 +59,7 @@ export class AgentClient {
     this.rpcTimeoutMs = options.rpcTimeoutMs ?? DEFAULT_RPC_TIMEOUT_MS;
     this.label = options.label ?? "the sandbox";
     this.#connection = new AgentConnection(connected.channel, {
+      clock: this.clock,
       explainClose: (cause) => explainClose({ cause, label: this.label, clock: this.clock, exited: options.exited }),
     });
   }

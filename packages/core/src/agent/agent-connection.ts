@@ -1,5 +1,6 @@
 import {
   type CallId,
+  type Clock,
   encodeFrame,
   type Frame,
   FrameDecoder,
@@ -10,7 +11,10 @@ import {
 } from "@sandpiper/protocol";
 import type { Channel, ChannelReceiver } from "../channel.ts";
 import { agentError, invalidAnswer } from "./agent-error.ts";
-import { HelloScanner } from "./hello-scanner.ts";
+import { PacedInput } from "./paced-input.ts";
+
+/** An agent sends none; a few may come from a damaged stream. */
+const MAX_MALFORMED_FRAMES = 100;
 
 /** Large, so it is shared. */
 let padding: Uint8Array | undefined;
@@ -29,13 +33,14 @@ export interface PendingCall {
 
 /** Counts ignored input. */
 export interface ConnectionFaults {
-  /** Frames that could not be read. */
+  /** Frames that could not be read, and messages about calls that were never made. */
   malformedFrames: number;
-  /** Messages about an ended or unknown call. */
+  /** Messages about an ended call. */
   strayMessages: number;
 }
 
 export interface AgentConnectionOptions {
+  readonly clock: Clock;
   /** Finds the reason when this side did not close the channel. */
   readonly explainClose: (cause: Error | undefined) => Promise<SandboxError>;
 }
@@ -50,7 +55,8 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   readonly #options: AgentConnectionOptions;
   readonly #decoder = new FrameDecoder(this);
   readonly #calls = new Map<CallId, PendingCall>();
-  #scanner: HelloScanner | undefined;
+  #input: PacedInput | undefined;
+  #lastCallId = 0;
   #outbox: Uint8Array[] = [];
   #isHeld = false;
   #isClosed = false;
@@ -63,7 +69,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
 
   /** Starts reading; bytes before the answer to `helloId` belong to an earlier caller. */
   open(helloId: string, needsResync: boolean): void {
-    this.#scanner = new HelloScanner(helloId);
+    this.#input = new PacedInput({ decoder: this.#decoder, helloId, clock: this.#options.clock });
     this.#channel.open(this);
     if (!needsResync) return;
     padding ??= resyncPadding();
@@ -79,6 +85,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   }
 
   add(id: CallId, call: PendingCall): void {
+    if (typeof id === "number") this.#lastCallId = Math.max(this.#lastCallId, id);
     if (this.#error !== undefined) call.fail(this.#error);
     else this.#calls.set(id, call);
   }
@@ -133,24 +140,23 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   /** Closes the connection; every open call fails with this error. */
   close(error: SandboxError): void {
     this.#isClosed = true;
+    this.#input?.stop();
     this.#finish(error);
     this.#channel.close();
   }
 
-  data(chunk: Uint8Array): void {
-    if (this.#isClosed) return;
-    if (this.#scanner === undefined) {
-      this.#decoder.push(chunk);
-      return;
-    }
-    const found = this.#scanner.push(chunk);
-    if (found === undefined) return;
-    this.#scanner = undefined;
-    for (const piece of found) this.#decoder.push(piece);
+  data(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#isClosed ? undefined : this.#input?.push(chunk);
   }
 
   closed(cause?: Error): void {
     if (this.#isClosed) return;
+    const drained = this.#input?.drained;
+    if (drained !== undefined) {
+      // What arrived before the end still counts.
+      drained.then(() => this.closed(cause));
+      return;
+    }
     this.#isClosed = true;
     // Open calls wait for the cause, which determines their next step.
     this.#options.explainClose(cause).then((error) => this.#finish(error));
@@ -163,18 +169,20 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
 
   frame({ message, attachment }: Frame): void {
     if (this.#isClosed) return;
-    if (message["jsonrpc"] !== "2.0") this.faults.malformedFrames++;
+    if (message["jsonrpc"] !== "2.0") this.fault();
     else if (message["method"] === undefined) this.#answered(message);
     else this.#notified(message, attachment);
   }
 
   fault(): void {
+    if (this.#isClosed) return;
     this.faults.malformedFrames++;
+    if (this.faults.malformedFrames >= MAX_MALFORMED_FRAMES) this.close(tooManyFaults());
   }
 
   #answered(message: Readonly<Record<string, unknown>>): void {
     const call = this.#calls.get(message["id"] as CallId);
-    if (call === undefined) this.faults.strayMessages++;
+    if (call === undefined) this.#stray(message["id"]);
     else if (message["error"] !== undefined) call.fail(agentError(call.method, message["error"]));
     else if (isObject(message["result"])) call.answer(message["result"]);
     else call.fail(invalidAnswer(call.method, "it has neither result nor error"));
@@ -183,12 +191,19 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   #notified(message: Readonly<Record<string, unknown>>, attachment: Uint8Array | undefined): void {
     const params = message["params"];
     const call = isObject(params) ? this.#calls.get(params["call"] as CallId) : undefined;
-    if (call === undefined) this.faults.strayMessages++;
+    if (call === undefined) this.#stray(isObject(params) ? params["call"] : undefined);
     else if (message["method"] === "stream.data" && attachment !== undefined) {
+      this.#input?.delivered(attachment.length);
       call.data(params as Readonly<Record<string, unknown>>, attachment);
     } else if (message["method"] === "stream.credit" && isCredit(params)) call.credit(params.bytes);
     else if (message["method"] === "stream.end") call.end();
-    else this.faults.malformedFrames++;
+    else this.fault();
+  }
+
+  /** An agent may still send messages about a call that has just been canceled, but none about a call never made. */
+  #stray(id: unknown): void {
+    if (typeof id === "number" && id >= 1 && id <= this.#lastCallId) this.faults.strayMessages++;
+    else this.fault();
   }
 
   #post(pieces: readonly Uint8Array[]): void {
@@ -213,6 +228,13 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 function isCredit(params: unknown): params is { readonly bytes: number } {
   const bytes = (params as { readonly bytes: unknown }).bytes;
   return Number.isSafeInteger(bytes) && (bytes as number) > 0;
+}
+
+function tooManyFaults(): SandboxError {
+  return new SandboxError("agent_malformed", {
+    message: `the agent sent ${MAX_MALFORMED_FRAMES} messages that do not follow the protocol, so its channel was closed`,
+    details: { faults: MAX_MALFORMED_FRAMES },
+  });
 }
 
 function requestTooLarge(lineBytes: number): SandboxError {

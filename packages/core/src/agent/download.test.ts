@@ -74,10 +74,11 @@ describe("a download", () => {
   });
 
   it("keeps no memory for empty messages", async () => {
-    const { agent, stream, request } = await openRead();
+    const { agent, clock, stream, request } = await openRead();
     for (let sent = 0; sent < 10_000; sent++) agent.data(request, new Uint8Array(0));
     agent.data(request, KIB);
     agent.answer(request, { size: 1024 });
+    await clock.advance(5000);
     expect((await stream.next()).value?.bytes.length).toBe(1024);
     expect((await stream.next()).done).toBe(true);
   });

@@ -10,7 +10,7 @@ export class HelloScanner {
   }
 
   /** The first bytes of the answer; undefined while it has not been found. */
-  push(chunk: Uint8Array): readonly Uint8Array[] | undefined {
+  push(chunk: Uint8Array): readonly [prefix: Uint8Array, rest: Uint8Array] | undefined {
     let at = 0;
     while (at < chunk.length) {
       if (this.#matched === 0) {

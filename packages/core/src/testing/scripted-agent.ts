@@ -98,8 +98,9 @@ export class ScriptedAgent {
     for (const piece of encodeFrame(message, attachment)) this.raw(piece);
   }
 
-  raw(bytes: Uint8Array): void {
-    this.#receiver?.data(bytes);
+  /** Returns a promise when the agent should wait before it sends more. */
+  raw(bytes: Uint8Array): Promise<void> | undefined {
+    return this.#receiver?.data(bytes);
   }
 
   /** Breaks the channel. */

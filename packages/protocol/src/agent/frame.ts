@@ -81,9 +81,17 @@ export class FrameDecoder {
 
   push(chunk: Uint8Array): void {
     let at = 0;
-    while (at < chunk.length) {
-      at = this.#message === undefined ? this.#takeLine(chunk, at) : this.#takeAttachment(chunk, at);
-    }
+    while (at < chunk.length) at = this.step(chunk, at);
+  }
+
+  /** Whether the next bytes are those of an attachment. */
+  get isInAttachment(): boolean {
+    return this.#message !== undefined;
+  }
+
+  /** Takes at most one line or attachment from the chunk, and returns where the rest starts. */
+  step(chunk: Uint8Array, at: number): number {
+    return this.#message === undefined ? this.#takeLine(chunk, at) : this.#takeAttachment(chunk, at);
   }
 
   #takeLine(chunk: Uint8Array, at: number): number {

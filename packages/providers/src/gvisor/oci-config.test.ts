@@ -55,6 +55,18 @@ describe("the OCI configuration of a sandbox", () => {
     }
   });
 
+  it("refuses TUN devices, which gVisor cannot save, and no other system call", () => {
+    const { seccomp } = config.linux as { seccomp?: { defaultAction: string; syscalls: object[] } };
+    expect(seccomp?.defaultAction).toBe("SCMP_ACT_ALLOW");
+    expect(seccomp?.syscalls).toEqual([
+      {
+        names: ["ioctl"],
+        action: "SCMP_ACT_ERRNO",
+        args: [{ index: 1, op: "SCMP_CMP_MASKED_EQ", value: 0xffffffff, valueTwo: 0x400454ca }],
+      },
+    ]);
+  });
+
   it("leaves out the spec's environment, which only commands receive", () => {
     expect(config.process.env.map((each) => each.split("=")[0])).toEqual(["PATH", "LANG"]);
     expect(JSON.stringify(config)).not.toContain("a=b");

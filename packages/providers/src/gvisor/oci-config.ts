@@ -37,6 +37,26 @@ const CAPABILITIES = [
   "CAP_SYS_CHROOT",
 ];
 
+const TUNSETIFF = 0x400454ca;
+/** gVisor reads only these bits of the number of an ioctl. */
+const IOCTL_BITS = 0xffffffff;
+
+/**
+ * Refuses TUN devices: gVisor cannot save a sandbox that has one, and any guest can attach one in a network namespace of
+ * its own. gVisor itself decides about every other system call.
+ */
+const SECCOMP = {
+  defaultAction: "SCMP_ACT_ALLOW",
+  architectures: ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+  syscalls: [
+    {
+      names: ["ioctl"],
+      action: "SCMP_ACT_ERRNO",
+      args: [{ index: 1, value: IOCTL_BITS, valueTwo: TUNSETIFF, op: "SCMP_CMP_MASKED_EQ" }],
+    },
+  ],
+};
+
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LANG: "C.UTF-8",
@@ -82,6 +102,7 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
     linux: {
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
       cgroupsPath: cgroupPath,
+      seccomp: SECCOMP,
       resources: {
         // The sum of memory and swap: the same value as memory means no swap.
         memory: { limit: memoryBytes, ...(canLimitSwap ? { swap: memoryBytes } : {}) },

@@ -103,6 +103,9 @@ export class Runsc {
       "--file-access-mounts=exclusive",
       // Root inside is not root on the host, so set-uid programs are harmless.
       "--allow-suid",
+      "--oci-seccomp",
+      // A checkpoint of an earlier release has other settings; it is restored with those of this one.
+      "--restore-spec-validation=warning",
     ];
   }
 }

@@ -1,10 +1,12 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { Channel, ChannelReceiver } from "@sandpiper/core";
 import { writePieces } from "./write-pieces.ts";
 
 /** A channel over byte streams of the host. It ends once, and then reports that to its receiver. */
 export abstract class HostChannel implements Channel {
   protected abstract readonly writer: Writable;
+  /** Set once `startReader` has returned. */
+  protected abstract readonly reader: Readable | undefined;
   protected receiver: ChannelReceiver | undefined;
   protected isClosed = false;
 
@@ -31,8 +33,15 @@ export abstract class HostChannel implements Channel {
   /** Releases the streams; without a cause this side closed the channel. */
   protected abstract release(cause: Error | undefined): void;
 
+  /** Pauses the reader while the receiver is busy: then the pipe fills, and the guest waits. */
   protected receive(chunk: Uint8Array): void {
-    if (!this.isClosed) this.receiver?.data(chunk);
+    if (this.isClosed) return;
+    const ready = this.receiver?.data(chunk);
+    if (ready === undefined || this.isClosed) return;
+    this.reader?.pause();
+    ready.then(() => {
+      if (!this.isClosed) this.reader?.resume();
+    });
   }
 
   protected end(cause: Error | undefined): void {

@@ -34,7 +34,7 @@ describe("a launched program", () => {
     await expect.poll(() => isFifoPairHeld(directory)).toBe(true);
     const lost = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<Error | undefined>();
-    connect(lost.resolve).open({ data: () => {}, closed: closed.resolve });
+    connect(lost.resolve).open({ data: () => undefined, closed: closed.resolve });
     program.kill("SIGKILL");
     await lost.promise;
     expect(await closed.promise).toBeInstanceOf(Error);
@@ -98,7 +98,7 @@ function connect(onLost: () => void): SocketChannel {
 async function echo(text: string): Promise<string> {
   const channel = connect(() => {});
   const received = Promise.withResolvers<string>();
-  channel.open({ data: (chunk) => received.resolve(Buffer.from(chunk).toString()), closed: () => {} });
+  channel.open({ data: (chunk) => void received.resolve(Buffer.from(chunk).toString()), closed: () => {} });
   channel.write([Buffer.from(text)]);
   try {
     return await received.promise;

@@ -4,11 +4,11 @@ import { HostChannel } from "./host-channel.ts";
 /** Streams that one channel after another uses. Closing a channel leaves them open. */
 export class LentChannel extends HostChannel {
   protected readonly writer: Writable;
-  readonly #reader: Readable;
+  protected readonly reader: Readable;
 
   constructor(reader: Readable, writer: Writable) {
     super();
-    this.#reader = reader;
+    this.reader = reader;
     this.writer = writer;
   }
 
@@ -18,11 +18,13 @@ export class LentChannel extends HostChannel {
   }
 
   protected startReader(): void {
-    this.#reader.on("data", this.#receive);
+    this.reader.on("data", this.#receive);
+    // An earlier channel may have paused it.
+    this.reader.resume();
   }
 
   protected release(): void {
-    this.#reader.off("data", this.#receive);
+    this.reader.off("data", this.#receive);
   }
 
   readonly #receive = (chunk: Uint8Array): void => this.receive(chunk);

@@ -16,9 +16,9 @@ export interface ChannelEnds {
 /** A channel over two one-way byte streams. */
 export class SocketChannel extends HostChannel {
   protected readonly writer: Socket;
+  protected reader: Socket | undefined;
   readonly #ends: ChannelEnds;
   readonly #onLost: () => void;
-  #reader: Socket | undefined;
 
   /** Calls `onLost` when the channel ends without `close`. */
   constructor(ends: ChannelEnds, onLost: () => void = () => {}) {
@@ -42,20 +42,20 @@ export class SocketChannel extends HostChannel {
 
   protected startReader(): void {
     try {
-      this.#reader = this.#ends.startReader((chunk) => this.receive(chunk));
+      this.reader = this.#ends.startReader((chunk) => this.receive(chunk));
     } catch (error) {
       this.end(error instanceof Error ? error : new Error(String(error)));
       return;
     }
-    this.#reader.on("error", (error) => this.end(error));
-    this.#reader.on("end", () => this.end(new Error("the other side has closed the channel")));
-    this.#reader.on("close", () => this.end(new Error("the other side has closed the channel")));
+    this.reader.on("error", (error) => this.end(error));
+    this.reader.on("end", () => this.end(new Error("the other side has closed the channel")));
+    this.reader.on("close", () => this.end(new Error("the other side has closed the channel")));
   }
 
   protected release(cause: Error | undefined): void {
     this.#ends.mark.close();
     this.writer.destroy();
-    this.#reader?.destroy();
+    this.reader?.destroy();
     if (cause !== undefined) this.#onLost();
   }
 }

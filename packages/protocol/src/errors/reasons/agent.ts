@@ -3,6 +3,7 @@ import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const agentReasons = {
   agent_error: { code: "internal", meaning: "The agent answered with an error that has no valid reason.", hint: "code in the sandbox may have tampered with the agent; create a new sandbox" },
+  agent_malformed: { code: "unavailable", meaning: "The agent sent too many messages that do not follow the protocol, so its channel was closed.", hint: "code in the sandbox may write to the agent's channel: end that process, or destroy the sandbox", details: { faults: "number" } },
   agent_silent: { code: "unavailable", meaning: "The agent accepted a channel but sent nothing.", hint: "retry; if it happens again, create a new sandbox" },
   agent_timeout: { code: "unavailable", meaning: "The agent did not answer in time.", hint: "look at the instance's log; on a slow host raise connectTimeoutMs", details: { timeoutMs: "number" } },
   agent_window_exceeded: { code: "unavailable", meaning: "The agent sent more bytes than it may, so its channel was closed.", hint: "the sandbox can no longer be trusted; destroy it", details: { excessBytes: "number?" } },

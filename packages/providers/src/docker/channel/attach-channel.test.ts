@@ -31,7 +31,7 @@ function open() {
   const closed: (Error | undefined)[] = [];
   const channel = new AttachChannel({ stream, onLost: () => lost.push("lost") });
   channel.open({
-    data: (chunk) => received.push(Buffer.from(chunk).toString()),
+    data: (chunk) => void received.push(Buffer.from(chunk).toString()),
     closed: (cause) => closed.push(cause),
   });
   return { stream, channel, lost, received, closed };

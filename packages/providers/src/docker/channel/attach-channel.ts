@@ -30,6 +30,10 @@ export class AttachChannel extends HostChannel {
     stream.on("close", () => this.end(new Error("the engine closed the stream")));
   }
 
+  protected get reader(): Duplex {
+    return this.writer;
+  }
+
   /** The end of the agent's standard error. */
   get stderrTail(): string {
     return this.#stderrTail;

@@ -41,6 +41,10 @@ export class VsockChannel extends HostChannel {
     this.end(cause);
   }
 
+  protected get reader(): Socket {
+    return this.writer;
+  }
+
   protected startReader(): void {
     const socket = this.writer;
     socket.on("data", (chunk: Uint8Array) => {
