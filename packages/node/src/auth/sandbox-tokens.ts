@@ -34,15 +34,19 @@ export class SandboxTokens {
   }
 }
 
-/** Uses the secret in the node's home, and creates it at first use. */
 export function openSandboxTokens(home: string): SandboxTokens {
+  return new SandboxTokens(openSecret(home));
+}
+
+/** Reads the secret in the node's home, and creates it at first use. */
+export function openSecret(home: string): Uint8Array {
   const path = join(home, "secret");
   if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
   const secret = readFileSync(path);
-  if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
+  if (secret.length === SECRET_BYTES) return secret;
   throw new SandboxError("secret_corrupt", {
     message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
-    hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
+    hint: "restore it from a backup; if you delete it, the checkpoints in this home cannot be read any more, and every sandbox gets a new token",
     details: { path },
   });
 }

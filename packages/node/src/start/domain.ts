@@ -28,6 +28,7 @@ import { Providers } from "../sandboxes/providers.ts";
 import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { SandboxService } from "../sandboxes/sandbox-service.ts";
+import { SealedStates } from "../store/sealed-states.ts";
 import type { Storage } from "./storage.ts";
 
 export interface DomainOptions {
@@ -52,14 +53,15 @@ export type Domain = ReturnType<typeof createDomain>;
 
 /** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
 export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
-  const { cluster, store, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } = storage;
+  const { cluster, store, keyring, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } =
+    storage;
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes } = config;
   const defaults = { provider: defaultProvider, containerImage: config.docker.image, ...config.defaults };
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
-  const ownership = leaseOwnership ?? new StandaloneOwnership(store);
+  const ownership = leaseOwnership ?? new StandaloneOwnership(new SealedStates(store, keyring));
   const { connectTimeoutMs } = config;
   const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });

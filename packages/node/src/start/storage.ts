@@ -2,7 +2,9 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxError } from "@sandpiper/core";
 import { KeyService } from "../auth/key-service.ts";
-import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
+import { Keyring } from "../auth/keyring.ts";
+import { openSandboxTokens, openSecret } from "../auth/sandbox-tokens.ts";
+import { openNodeId } from "../cluster/node-id.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
@@ -52,11 +54,13 @@ export function createStorage(
 ) {
   const { clock, database, cluster, onError } = parts;
   const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
+  const keyring = cluster?.keyring ?? openKeyring(config.home);
   return {
     database,
     cluster,
     store,
-    checkpointStore: new CheckpointStore({ store, clock, directory: join(config.home, "checkpoints") }),
+    keyring,
+    checkpointStore: new CheckpointStore({ store, keyring, clock, directory: join(config.home, "checkpoints") }),
     records: new SqliteSandboxRecords(database),
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
     keptVolumes: new SqliteKeptVolumes(database),
@@ -66,6 +70,11 @@ export function createStorage(
     ownKeys: new KeyService(database, { clock }),
     tokens: cluster?.tokens ?? openSandboxTokens(config.home),
   };
+}
+
+/** The keys of a standalone node. */
+function openKeyring(home: string): Keyring {
+  return new Keyring({ secrets: [openSecret(home)], salt: openNodeId(home) });
 }
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */
