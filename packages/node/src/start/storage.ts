@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxError } from "@sandpiper/core";
 import { KeyService } from "../auth/key-service.ts";
 import { Keyring } from "../auth/keyring.ts";
+import { writePrivateFile } from "../auth/private-file.ts";
 import { openSandboxTokens, openSecret } from "../auth/sandbox-tokens.ts";
 import { openNodeId } from "../cluster/node-id.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
@@ -18,6 +19,7 @@ import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
 import { CheckpointStore } from "../store/checkpoint-store.ts";
 import { DirectoryStore } from "../store/directory-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { rewriteData } from "../store/rewrite-data.ts";
 
 export interface StorageOptions {
   readonly clock: Clock;
@@ -38,7 +40,9 @@ export async function openStorage(config: NodeConfig, options: StorageOptions) {
       config.store === null
         ? undefined
         : await openCluster({ ...options, config, store: openStore(config.store), ownKeys });
-    return createStorage(config, { ...options, database, cluster });
+    const storage = createStorage(config, { ...options, database, cluster });
+    if (cluster === undefined) await protectStore(config.home, storage);
+    return storage;
   } catch (thrown) {
     database[Symbol.dispose]();
     throw thrown;
@@ -70,6 +74,14 @@ export function createStorage(
     ownKeys: new KeyService(database, { clock }),
     tokens: cluster?.tokens ?? openSandboxTokens(config.home),
   };
+}
+
+/** Encrypts checkpoints of an earlier version, once: after that, clear text in the store counts as damaged. */
+async function protectStore(home: string, { store, keyring }: Pick<Storage, "store" | "keyring">): Promise<void> {
+  const marker = join(home, "store-format");
+  if (existsSync(marker)) return;
+  await rewriteData({ store, keyring, acceptUnprotected: true });
+  writePrivateFile(marker, "2\n");
 }
 
 /** The keys of a standalone node. */

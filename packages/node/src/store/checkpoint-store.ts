@@ -1,33 +1,19 @@
 import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
-import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
-import { z } from "zod";
+import type { SandboxId } from "@sandpiper/protocol";
 import type { Keyring } from "../auth/keyring.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
-import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
+import { hashesOf } from "./checkpoint-files.ts";
+import { type Manifest, manifestKey, openManifest, sealManifest } from "./checkpoint-manifest.ts";
 import { ChunkedFiles } from "./chunked-files.ts";
 import { PrefetchedChunks } from "./prefetched-chunks.ts";
-import { openObject, sealObject } from "./sealed-objects.ts";
 import { TenantChunks } from "./tenant-chunks.ts";
 
 /** More than the checkpoint of a small sandbox needs. */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
 /** Prefetched chunks are on the disk twice for a while, and must not fill it. */
 const PREFETCH_FREE_FACTOR = 4;
-
-const fileSchema = z.object({
-  name: z.string().regex(/^[^/\0]+$/),
-  size: z.int(),
-  chunks: z.array(z.union([z.object({ hash: z.string(), size: z.int() }), z.object({ zero: z.int() })])),
-});
-const manifestSchema = z.object({
-  version: z.literal(2),
-  sandbox: sandboxIdSchema,
-  tenant: z.string(),
-  files: z.array(fileSchema),
-});
-type Manifest = z.infer<typeof manifestSchema>;
 
 /** The sandbox of a checkpoint. */
 export type CheckpointOwner = Pick<SandboxRecord, "id" | "tenant">;
@@ -90,18 +76,19 @@ export class CheckpointStore {
     const known = this.#known.get(owner.id);
     const tenant = this.#chunksOf(owner);
     const { files, sizeBytes, uploadedBytes } = await this.#files.save({ tenant, directory, known });
-    const manifestBytes = await this.#putManifest(owner, checkpoint, files);
+    const { currentId: secretId } = this.#keyring;
+    const manifestBytes = await this.#putManifest(owner, checkpoint, { secretId, files });
     this.#known.set(owner.id, new Set(hashesOf(files)));
     return { sizeBytes, uploadedBytes: uploadedBytes + manifestBytes };
   }
 
   /** Copies a checkpoint to another id. Resolves to the number of bytes written. */
   async copy(owner: CheckpointOwner, checkpoint: string, target: string): Promise<number> {
-    return this.#putManifest(owner, target, await this.#filesOf(owner, checkpoint));
+    return this.#putManifest(owner, target, await this.#manifestOf(owner, checkpoint));
   }
 
   async load(owner: CheckpointOwner, checkpoint: string, directory: string): Promise<void> {
-    const files = await this.#filesOf(owner, checkpoint);
+    const { files } = await this.#manifestOf(owner, checkpoint);
     const prefetched = this.#prefetched.get(owner.id);
     await this.#files.load(files, { tenant: this.#chunksOf(owner), directory, prefetched });
     this.#known.set(owner.id, new Set(hashesOf(files)));
@@ -109,7 +96,7 @@ export class CheckpointStore {
 
   /** Downloads the chunks of a checkpoint, so that a later one of the same sandbox loads faster, until `dropPrefetched`. */
   async prefetch(owner: CheckpointOwner, checkpoint: string, signal: AbortSignal): Promise<void> {
-    const files = await this.#filesOf(owner, checkpoint);
+    const { files } = await this.#manifestOf(owner, checkpoint);
     const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     if ((await freeBytesAt(this.#directory)) < PREFETCH_FREE_FACTOR * sizeBytes) return;
@@ -133,7 +120,7 @@ export class CheckpointStore {
   }
 
   async remove(sandbox: SandboxId, checkpoint: string): Promise<void> {
-    await this.#store.delete(keyOf(sandbox, checkpoint));
+    await this.#store.delete(manifestKey(sandbox, checkpoint));
   }
 
   /** Deletes also checkpoints that no state lists, as a crash leaves them. */
@@ -168,42 +155,33 @@ export class CheckpointStore {
   async #putManifest(
     { id: sandbox, tenant }: CheckpointOwner,
     checkpoint: string,
-    files: readonly CheckpointFile[],
+    { secretId, files }: Pick<Manifest, "secretId" | "files">,
   ): Promise<number> {
-    const key = keyOf(sandbox, checkpoint);
-    const manifest = { version: 2, sandbox, tenant, files };
-    const sealed = sealObject(this.#keyring, key, Buffer.from(JSON.stringify(manifest)));
+    const key = manifestKey(sandbox, checkpoint);
+    const sealed = sealManifest(this.#keyring, key, { version: 2, sandbox, tenant, secretId, files });
     await this.#store.put(key, sealed);
     return sealed.length;
   }
 
-  async #filesOf({ id, tenant }: CheckpointOwner, checkpoint: string): Promise<readonly CheckpointFile[]> {
+  async #manifestOf({ id, tenant }: CheckpointOwner, checkpoint: string): Promise<Manifest> {
     const manifest = await this.#manifest(id, checkpoint);
-    if (manifest.tenant !== tenant) throw damaged(checkpoint, "its manifest belongs to another tenant");
-    return manifest.files;
+    if (manifest.tenant === tenant && manifest.sandbox === id) return manifest;
+    throw damaged(checkpoint, "its manifest belongs to another sandbox or tenant");
   }
 
   async #manifest(sandbox: SandboxId, checkpoint: string): Promise<Manifest> {
-    const key = keyOf(sandbox, checkpoint);
+    const key = manifestKey(sandbox, checkpoint);
     const stored = await this.#store.get(key);
     if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
-    const opened = openObject(this.#keyring, key, stored.bytes);
+    const opened = openManifest(this.#keyring, key, stored.bytes);
     if ("fault" in opened) throw damaged(checkpoint, `its manifest cannot be read: ${opened.fault}`);
-    try {
-      return manifestSchema.parse(JSON.parse(opened.content.toString()));
-    } catch (thrown) {
-      throw damaged(checkpoint, `its manifest cannot be read: ${thrown instanceof Error ? thrown.message : thrown}`);
-    }
+    return opened.manifest;
   }
 }
 
 async function freeBytesAt(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path);
   return bavail * bsize;
-}
-
-function keyOf(sandbox: SandboxId, checkpoint: string): string {
-  return `checkpoints/${sandbox}/${checkpoint}.json`;
 }
 
 function damaged(checkpoint: string, why: string): SandboxError {

@@ -65,7 +65,7 @@ export class ChunkedFiles {
 
   constructor(options: ChunkedFilesOptions) {
     this.#store = options.store;
-    this.#chunks = options.store instanceof DirectoryStore ? options.store.chunks : new ObjectChunks(options.store);
+    this.#chunks = chunksIn(options.store);
     this.#clock = options.clock;
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
   }
@@ -116,6 +116,10 @@ export class ChunkedFiles {
   #isYoung(modifiedAt: Date): boolean {
     return this.#clock.now().getTime() - modifiedAt.getTime() < this.#graceMs / 2;
   }
+}
+
+export function chunksIn(store: ObjectStore): ChunkStore {
+  return store instanceof DirectoryStore ? store.chunks : new ObjectChunks(store);
 }
 
 interface UploadsOptions extends Pick<SaveOptions, "tenant" | "known"> {
