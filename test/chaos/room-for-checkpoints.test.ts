@@ -7,6 +7,7 @@ import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
 import { CheckpointStore } from "../../packages/node/src/store/checkpoint-store.ts";
+import { testKeyring as keyring } from "../../packages/node/src/testing/test-keyring.ts";
 import { SmallDisk } from "./small-disk.ts";
 
 const MIB = 1024 * 1024;
@@ -25,9 +26,14 @@ async function openCheckpointStore(sizeMib: number) {
       return undefined;
     },
   });
-  const checkpointStore = new CheckpointStore({ store, clock: systemClock, directory: join(disk.path, "checkpoints") });
-  const sandbox = createSandboxId();
-  cleanUp.defer(() => checkpointStore.dropPrefetched(sandbox));
+  const checkpointStore = new CheckpointStore({
+    store,
+    keyring,
+    clock: systemClock,
+    directory: join(disk.path, "checkpoints"),
+  });
+  const sandbox = { id: createSandboxId(), tenant: "t" };
+  cleanUp.defer(() => checkpointStore.dropPrefetched(sandbox.id));
   const content = randomBytes(sizeMib * MIB);
   const saved = await mkdtemp(join(directory, "saved-"));
   await writeFile(join(saved, "image"), content);

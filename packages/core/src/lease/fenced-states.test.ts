@@ -76,6 +76,12 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(id)).toBe("two");
   });
 
+  it("is reported at once if it is damaged, although the lease lasts", async () => {
+    const { cluster, id, a } = await heldByA();
+    await cluster.store.put(`states/${id}.state`, new Uint8Array(3));
+    expect(await rejection(a.states.claim(id, 1))).toMatchObject({ code: "data_loss", reason: "object_damaged" });
+  });
+
   it("is claimed even if the answer to the claim is lost", async () => {
     const { id, a } = await heldByA();
     a.network = losesAnswersToWrites;

@@ -1,4 +1,4 @@
-import { type Clock, pause } from "@sandpiper/protocol";
+import { type Clock, pause, SandboxError } from "@sandpiper/protocol";
 import { isLeaseLost } from "./lease-errors.ts";
 
 export interface InsistOptions {
@@ -19,7 +19,8 @@ export async function insist<T>(options: InsistOptions, work: () => Promise<T>):
     try {
       return await work();
     } catch (thrown) {
-      if (isLeaseLost(thrown)) throw thrown;
+      // Damaged data stays damaged.
+      if (isLeaseLost(thrown) || SandboxError.from(thrown).code === "data_loss") throw thrown;
       options.onError(thrown);
       await pause(options.clock, options.retryMs, options.signal);
       if (!options.isInTime()) throw options.tooLate(thrown);

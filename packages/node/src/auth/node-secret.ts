@@ -14,7 +14,7 @@ export function openNodeSecret(home: string): Uint8Array {
   if (secret.length === SECRET_BYTES) return secret;
   throw new SandboxError("secret_corrupt", {
     message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
-    hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
+    hint: "restore it from a backup; if you delete it, the checkpoints in this home cannot be read any more, and every sandbox gets a new token",
     details: { path },
   });
 }

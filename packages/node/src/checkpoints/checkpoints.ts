@@ -223,7 +223,7 @@ export class Checkpoints {
     const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
     requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
     await using scratch = await checkpointStore.scratch();
-    await checkpointStore.load(record.id, checkpoint.id, scratch.path);
+    await checkpointStore.load(record, checkpoint.id, scratch.path);
     if (registry.running(record.id) !== undefined) registry.instance(record.id).sandbox.halt();
     const { state } = this.#currentRecord(record);
     try {

@@ -101,7 +101,7 @@ export class Forks {
     await using scratch = await checkpointStore.scratch();
     const instance = await providers.prepare(instanceKey(fork), { id: fork.id });
     try {
-      await checkpointStore.load(record.id, checkpointId, scratch.path);
+      await checkpointStore.load(record, checkpointId, scratch.path);
     } catch (thrown) {
       await instance.destroy();
       throw thrown;
@@ -145,7 +145,7 @@ export class Forks {
     }
     const checkpoint = findCheckpoint((await ownership.state(record.id)).content, wanted);
     requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
-    await checkpointStore.load(record.id, checkpoint.id, directory);
+    await checkpointStore.load(record, checkpoint.id, directory);
   }
 
   async #start(fork: SandboxRecord, instance: PreparedSandbox, directory: string): Promise<SandboxRecord> {

@@ -76,10 +76,10 @@ export class SaveRestore {
       const checkpointId = crypto.randomUUID();
       const size =
         unchanged === undefined
-          ? await checkpointStore.save(id, checkpointId, scratch.path)
+          ? await checkpointStore.save(record, checkpointId, scratch.path)
           : {
               sizeBytes: unchanged.sizeBytes,
-              uploadedBytes: await checkpointStore.copy(id, unchanged.id, checkpointId),
+              uploadedBytes: await checkpointStore.copy(record, unchanged.id, checkpointId),
             };
       options.onStep?.("saved");
       const checkpoint: CheckpointResource = {
@@ -151,7 +151,7 @@ export class SaveRestore {
     try {
       requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await this.requirements(record));
       ({ path } = scratch.use(await checkpointStore.scratch()));
-      await checkpointStore.load(checkpoint.sandboxId, checkpoint.id, path);
+      await checkpointStore.load(record, checkpoint.id, path);
     } catch (thrown) {
       await (await prepared.catch(() => undefined))?.destroy();
       throw thrown;

@@ -1,8 +1,10 @@
 import { type Clock, FencedStates, Leases, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { Keyring } from "../auth/keyring.ts";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { KeyRecord } from "../records/key-record.ts";
+import { SealedStates } from "../store/sealed-states.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -37,6 +39,7 @@ export async function openCluster(options: OpenClusterOptions) {
   const node = { id: openNodeId(home), url: advertisedUrl(config) };
   const secret = new ClusterSecret({ home, configured: config.clusterSecret });
   const joined = await joinCluster({ store, secret, clock });
+  const keyring = new Keyring({ secrets: [secret.find() as string], salt: joined.id });
   const proof = new NodeProof({ key: joined.keys.nodeProof, node, clock });
   const nudge = (url: string, id: SandboxId) => sendNudge(url, id, proof);
   const keys = undo.use(new SharedKeyService({ store, home, own: ownKeys, clock, onError }));
@@ -52,7 +55,8 @@ export async function openCluster(options: OpenClusterOptions) {
   });
   const onFailure = (thrown: unknown) => onError(SandboxError.from(thrown));
   const timing = { durationMs: leaseMs, maxSkewMs, checkpointBudgetMs: CHECKPOINT_BUDGET_MS };
-  const leases = new Leases({ ...timing, store, node, clock, nudge, onError: onFailure });
+  const states = new SealedStates(store, keyring);
+  const leases = new Leases({ ...timing, store: states, node, clock, nudge, onError: onFailure });
   const quotas = new SharedQuotas({
     store,
     nodeId: node.id,
@@ -67,6 +71,7 @@ export async function openCluster(options: OpenClusterOptions) {
   return {
     node,
     store,
+    keyring,
     tokens: new SandboxTokens(joined.keys.sandboxTokens),
     keys,
     quotas,
@@ -74,7 +79,7 @@ export async function openCluster(options: OpenClusterOptions) {
     proof,
     nudge,
     leases,
-    states: new FencedStates({ store, clock, leases, onError: onFailure }),
+    states: new FencedStates({ store: states, clock, leases, onError: onFailure }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,7 +1,7 @@
 import { type Clock, pause } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 
 const POLL_MS = 50;
@@ -20,13 +20,13 @@ export interface PrefetchOptions {
  */
 export class Prefetch implements AsyncDisposable {
   readonly #options: PrefetchOptions;
-  readonly #id: SandboxId;
+  readonly #sandbox: SandboxRecord;
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
 
   constructor({ record, checkpoints }: SavedSandbox, options: PrefetchOptions) {
     this.#options = options;
-    this.#id = record.id;
+    this.#sandbox = record;
     this.#running = this.#run(checkpoints.at(-1)?.id);
   }
 
@@ -38,7 +38,7 @@ export class Prefetch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.#options.checkpointStore.dropPrefetched(this.#id);
+    await this.#options.checkpointStore.dropPrefetched(this.#sandbox.id);
   }
 
   async #run(seen: string | undefined): Promise<void> {
@@ -46,9 +46,9 @@ export class Prefetch implements AsyncDisposable {
     const { signal } = this.#stopped;
     for (let last = seen; !signal.aborted; ) {
       // Prefetching is optional: the load retries and reports all failures.
-      const newest = (await ownership.peek(this.#id).catch(() => undefined))?.checkpoints.at(-1)?.id;
+      const newest = (await ownership.peek(this.#sandbox.id).catch(() => undefined))?.checkpoints.at(-1)?.id;
       if (newest === undefined || newest === last) await pause(clock, POLL_MS, signal);
-      else await checkpointStore.prefetch(this.#id, newest, signal).then(onFetched, () => {});
+      else await checkpointStore.prefetch(this.#sandbox, newest, signal).then(onFetched, () => {});
       last = newest ?? last;
     }
   }

@@ -31,6 +31,7 @@ import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { SandboxNames } from "../sandboxes/sandbox-names.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { SandboxService } from "../sandboxes/sandbox-service.ts";
+import { SealedStates } from "../store/sealed-states.ts";
 import type { Storage } from "./storage.ts";
 
 export interface DomainOptions {
@@ -55,7 +56,8 @@ export type Domain = ReturnType<typeof createDomain>;
 
 /** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
 export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
-  const { cluster, store, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } = storage;
+  const { cluster, store, keyring, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } =
+    storage;
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes } = config;
@@ -67,7 +69,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   };
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
-  const ownership = leaseOwnership ?? new StandaloneOwnership(store);
+  const ownership = leaseOwnership ?? new StandaloneOwnership(new SealedStates(store, keyring));
   const { connectTimeoutMs } = config;
   const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxError } from "@sandpiper/core";
 import { AuditChain } from "../audit/audit-chain.ts";
@@ -6,6 +6,7 @@ import { AuditTrail } from "../audit/audit-trail.ts";
 import { KeyService } from "../auth/key-service.ts";
 import { Keyring } from "../auth/keyring.ts";
 import { openNodeSecret } from "../auth/node-secret.ts";
+import { writePrivateFile } from "../auth/private-file.ts";
 import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
 import { openNodeId } from "../cluster/node-id.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
@@ -20,6 +21,7 @@ import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
 import { CheckpointStore } from "../store/checkpoint-store.ts";
 import { DirectoryStore } from "../store/directory-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { rewriteData } from "../store/rewrite-data.ts";
 
 export interface StorageOptions {
   readonly clock: Clock;
@@ -40,7 +42,9 @@ export async function openStorage(config: NodeConfig, options: StorageOptions) {
       config.store === null
         ? undefined
         : await openCluster({ ...options, config, store: openStore(config.store), ownKeys });
-    return createStorage(config, { ...options, database, cluster });
+    const storage = createStorage(config, { ...options, database, cluster });
+    if (cluster === undefined) await protectStore(config.home, storage);
+    return storage;
   } catch (thrown) {
     database[Symbol.dispose]();
     throw thrown;
@@ -56,11 +60,13 @@ export function createStorage(
 ) {
   const { clock, database, cluster, onError } = parts;
   const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
+  const keyring = cluster?.keyring ?? openKeyring(config.home);
   return {
     database,
     cluster,
     store,
-    checkpointStore: new CheckpointStore({ store, clock, directory: join(config.home, "checkpoints") }),
+    keyring,
+    checkpointStore: new CheckpointStore({ store, keyring, clock, directory: join(config.home, "checkpoints") }),
     records: new SqliteSandboxRecords(database),
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
     keptVolumes: new SqliteKeptVolumes(database),
@@ -74,7 +80,20 @@ export function createStorage(
 
 /** Every node has its own chain, also in a cluster, under its own secret. */
 function openAuditChain({ home }: Pick<NodeConfig, "home">): AuditChain {
-  return new AuditChain(new Keyring({ secrets: [openNodeSecret(home)], salt: openNodeId(home) }));
+  return new AuditChain(openKeyring(home));
+}
+
+/** Encrypts checkpoints of an earlier version, once: after that, clear text in the store counts as damaged. */
+async function protectStore(home: string, { store, keyring }: Pick<Storage, "store" | "keyring">): Promise<void> {
+  const marker = join(home, "store-format");
+  if (existsSync(marker)) return;
+  await rewriteData({ store, keyring, acceptUnprotected: true });
+  writePrivateFile(marker, "2\n");
+}
+
+/** The keys of a standalone node. */
+function openKeyring(home: string): Keyring {
+  return new Keyring({ secrets: [openNodeSecret(home)], salt: openNodeId(home) });
 }
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */

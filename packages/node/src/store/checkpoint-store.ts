@@ -1,30 +1,26 @@
 import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
-import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
-import { z } from "zod";
-import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Keyring } from "../auth/keyring.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import { hashesOf } from "./checkpoint-files.ts";
+import { type Manifest, manifestKey, openManifest, sealManifest } from "./checkpoint-manifest.ts";
 import { ChunkedFiles } from "./chunked-files.ts";
 import { PrefetchedChunks } from "./prefetched-chunks.ts";
+import { TenantChunks } from "./tenant-chunks.ts";
 
 /** More than the checkpoint of a small sandbox needs. */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
 /** Prefetched chunks are on the disk twice for a while, and must not fill it. */
 const PREFETCH_FREE_FACTOR = 4;
 
-const fileSchema = z.object({
-  name: z.string().regex(/^[^/\0]+$/),
-  size: z.int(),
-  chunks: z.array(z.union([z.object({ hash: z.string(), size: z.int() }), z.object({ zero: z.int() })])),
-});
-const manifestSchema = z.object({
-  version: z.literal(1),
-  sandbox: sandboxIdSchema,
-  files: z.array(fileSchema),
-});
+/** The sandbox of a checkpoint. */
+export type CheckpointOwner = Pick<SandboxRecord, "id" | "tenant">;
 
 export interface CheckpointStoreOptions {
   readonly store: ObjectStore;
+  readonly keyring: Keyring;
   readonly clock: Clock;
   /** Holds the files of checkpoints while they are saved or restored. */
   readonly directory: string;
@@ -35,17 +31,19 @@ export interface SavedSize {
   readonly uploadedBytes: number;
 }
 
-/** Saves checkpoints to the object store and loads them. A sandbox's state lists the checkpoints that count. */
+/** Saves checkpoints to the object store, encrypted with keys of their tenant, and loads them. A sandbox's state lists the checkpoints that count. */
 export class CheckpointStore {
   readonly #store: ObjectStore;
+  readonly #keyring: Keyring;
   readonly #files: ChunkedFiles;
   readonly #directory: string;
   /** The chunks of each sandbox's newest checkpoint: the store has them, so a save need not look for them. */
   readonly #known = new Map<SandboxId, ReadonlySet<string>>();
   readonly #prefetched = new Map<SandboxId, PrefetchedChunks>();
 
-  constructor({ store, clock, directory }: CheckpointStoreOptions) {
+  constructor({ store, keyring, clock, directory }: CheckpointStoreOptions) {
     this.#store = store;
+    this.#keyring = keyring;
     this.#files = new ChunkedFiles({ store, clock });
     this.#directory = directory;
   }
@@ -74,38 +72,37 @@ export class CheckpointStore {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  async save(sandbox: SandboxId, checkpoint: string, directory: string): Promise<SavedSize> {
-    const known = this.#known.get(sandbox);
-    const { files, sizeBytes, uploadedBytes } = await this.#files.save({ directory, known });
-    const manifest = Buffer.from(JSON.stringify({ version: 1, sandbox, files }));
-    await this.#store.put(keyOf(sandbox, checkpoint), manifest);
-    this.#known.set(sandbox, new Set(hashesOf(files)));
-    return { sizeBytes, uploadedBytes: uploadedBytes + manifest.length };
+  async save(owner: CheckpointOwner, checkpoint: string, directory: string): Promise<SavedSize> {
+    const known = this.#known.get(owner.id);
+    const tenant = this.#chunksOf(owner);
+    const { files, sizeBytes, uploadedBytes } = await this.#files.save({ tenant, directory, known });
+    const { currentId: secretId } = this.#keyring;
+    const manifestBytes = await this.#putManifest(owner, checkpoint, { secretId, files });
+    this.#known.set(owner.id, new Set(hashesOf(files)));
+    return { sizeBytes, uploadedBytes: uploadedBytes + manifestBytes };
   }
 
   /** Copies a checkpoint to another id. Resolves to the number of bytes written. */
-  async copy(sandbox: SandboxId, checkpoint: string, target: string): Promise<number> {
-    const stored = await this.#store.get(keyOf(sandbox, checkpoint));
-    if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
-    await this.#store.put(keyOf(sandbox, target), stored.bytes);
-    return stored.bytes.length;
+  async copy(owner: CheckpointOwner, checkpoint: string, target: string): Promise<number> {
+    return this.#putManifest(owner, target, await this.#manifestOf(owner, checkpoint));
   }
 
-  async load(sandbox: SandboxId, checkpoint: string, directory: string): Promise<void> {
-    const files = await this.#manifest(sandbox, checkpoint);
-    await this.#files.load(files, directory, { prefetched: this.#prefetched.get(sandbox) });
-    this.#known.set(sandbox, new Set(hashesOf(files)));
+  async load(owner: CheckpointOwner, checkpoint: string, directory: string): Promise<void> {
+    const { files } = await this.#manifestOf(owner, checkpoint);
+    const prefetched = this.#prefetched.get(owner.id);
+    await this.#files.load(files, { tenant: this.#chunksOf(owner), directory, prefetched });
+    this.#known.set(owner.id, new Set(hashesOf(files)));
   }
 
   /** Downloads the chunks of a checkpoint, so that a later one of the same sandbox loads faster, until `dropPrefetched`. */
-  async prefetch(sandbox: SandboxId, checkpoint: string, signal: AbortSignal): Promise<void> {
-    const files = await this.#manifest(sandbox, checkpoint);
+  async prefetch(owner: CheckpointOwner, checkpoint: string, signal: AbortSignal): Promise<void> {
+    const { files } = await this.#manifestOf(owner, checkpoint);
     const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     if ((await freeBytesAt(this.#directory)) < PREFETCH_FREE_FACTOR * sizeBytes) return;
-    const prefetched = this.#prefetched.get(sandbox) ?? (await PrefetchedChunks.open(this.#directory));
-    this.#prefetched.set(sandbox, prefetched);
-    await this.#files.prefetch(files, prefetched, signal);
+    const prefetched = this.#prefetched.get(owner.id) ?? (await PrefetchedChunks.open(this.#directory));
+    this.#prefetched.set(owner.id, prefetched);
+    await this.#files.prefetch(files, { tenant: this.#chunksOf(owner), prefetched, signal });
   }
 
   async dropPrefetched(sandbox: SandboxId): Promise<void> {
@@ -123,7 +120,7 @@ export class CheckpointStore {
   }
 
   async remove(sandbox: SandboxId, checkpoint: string): Promise<void> {
-    await this.#store.delete(keyOf(sandbox, checkpoint));
+    await this.#store.delete(manifestKey(sandbox, checkpoint));
   }
 
   /** Deletes also checkpoints that no state lists, as a crash leaves them. */
@@ -145,28 +142,46 @@ export class CheckpointStore {
     for await (const { key } of this.#store.list("checkpoints/")) {
       const [, sandbox, name] = key.split("/");
       if (sandbox === undefined || name === undefined) continue;
-      yield* hashesOf(await this.#manifest(sandbox as SandboxId, name.replace(/\.json$/, "")));
+      const { files } = await this.#manifest(sandbox as SandboxId, name.replace(/\.json$/, ""));
+      yield* hashesOf(files);
     }
   }
 
-  async #manifest(sandbox: SandboxId, checkpoint: string): Promise<readonly CheckpointFile[]> {
-    const stored = await this.#store.get(keyOf(sandbox, checkpoint));
+  #chunksOf({ tenant }: CheckpointOwner): TenantChunks {
+    return new TenantChunks(this.#keyring, tenant);
+  }
+
+  /** Resolves to the number of bytes written. */
+  async #putManifest(
+    { id: sandbox, tenant }: CheckpointOwner,
+    checkpoint: string,
+    { secretId, files }: Pick<Manifest, "secretId" | "files">,
+  ): Promise<number> {
+    const key = manifestKey(sandbox, checkpoint);
+    const sealed = sealManifest(this.#keyring, key, { version: 2, sandbox, tenant, secretId, files });
+    await this.#store.put(key, sealed);
+    return sealed.length;
+  }
+
+  async #manifestOf({ id, tenant }: CheckpointOwner, checkpoint: string): Promise<Manifest> {
+    const manifest = await this.#manifest(id, checkpoint);
+    if (manifest.tenant === tenant && manifest.sandbox === id) return manifest;
+    throw damaged(checkpoint, "its manifest belongs to another sandbox or tenant");
+  }
+
+  async #manifest(sandbox: SandboxId, checkpoint: string): Promise<Manifest> {
+    const key = manifestKey(sandbox, checkpoint);
+    const stored = await this.#store.get(key);
     if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
-    try {
-      return manifestSchema.parse(JSON.parse(Buffer.from(stored.bytes).toString())).files;
-    } catch (thrown) {
-      throw damaged(checkpoint, `its manifest cannot be read: ${thrown instanceof Error ? thrown.message : thrown}`);
-    }
+    const opened = openManifest(this.#keyring, key, stored.bytes);
+    if ("fault" in opened) throw damaged(checkpoint, `its manifest cannot be read: ${opened.fault}`);
+    return opened.manifest;
   }
 }
 
 async function freeBytesAt(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path);
   return bavail * bsize;
-}
-
-function keyOf(sandbox: SandboxId, checkpoint: string): string {
-  return `checkpoints/${sandbox}/${checkpoint}.json`;
 }
 
 function damaged(checkpoint: string, why: string): SandboxError {

@@ -1,11 +1,10 @@
-import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** The first byte of a stored chunk. */
+/** How a stored chunk is packed. */
 const RAW = 0;
 const ZSTD = 1;
 
@@ -19,32 +18,27 @@ const SAMPLES = 1024;
 /** A sample with up to 1.25 times as many pairs of equal bytes as random data counts as random. Text, code and tables have many more. */
 const RANDOM_PAIRS = 1.25;
 
-export function hashOf(content: Uint8Array): string {
-  return hash("sha256", content, "hex");
+export interface PackedChunk {
+  readonly kind: number;
+  readonly packed: Uint8Array;
 }
 
-/** The stored form: one byte for the format, then the content, compressed if that saves space. */
-export async function encodeChunk(content: Uint8Array): Promise<readonly Uint8Array[]> {
+/** Compresses the content if that saves space. */
+export async function packChunk(content: Uint8Array): Promise<PackedChunk> {
   if (!looksRandom(content)) {
     // One output buffer for everything: with the default, zlib returns to the event loop after every 16 KiB.
     const packed = await compress(content, { params: FASTEST, chunkSize: Math.max(content.length, MIN_OUTPUT_BYTES) });
-    if (packed.length < content.length * MAX_COMPRESSED_RATIO) return [Uint8Array.of(ZSTD), packed];
+    if (packed.length < content.length * MAX_COMPRESSED_RATIO) return { kind: ZSTD, packed };
   }
-  return [Uint8Array.of(RAW), content];
+  return { kind: RAW, packed: content };
 }
 
-/** Undefined if the stored bytes do not decode to content with this size and hash. */
-export async function decodeChunk(stored: Uint8Array, size: number, expected: string): Promise<Uint8Array | undefined> {
-  const content = await unpack(stored, size);
-  return content?.length === size && hashOf(content) === expected ? content : undefined;
-}
-
-async function unpack(stored: Uint8Array, size: number): Promise<Uint8Array | undefined> {
-  const body = stored.subarray(1);
-  if (stored[0] === RAW) return body;
-  if (stored[0] !== ZSTD) return undefined;
+/** Undefined if the bytes do not decode. The result has at most `size` bytes if they were compressed. */
+export async function unpackChunk(packed: Uint8Array, kind: number, size: number): Promise<Uint8Array | undefined> {
+  if (kind === RAW) return packed;
+  if (kind !== ZSTD) return undefined;
   const options = { maxOutputLength: size, chunkSize: Math.max(size, MIN_OUTPUT_BYTES) };
-  return decompress(body, options).catch(() => undefined);
+  return decompress(packed, options).catch(() => undefined);
 }
 
 /** Recognizes compressed or encrypted content by a sample: compressing it again takes long and saves nothing. */

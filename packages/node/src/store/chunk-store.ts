@@ -1,4 +1,4 @@
-/** A stored piece of a checkpoint, named by the hash of its content: all writers of a name write the same bytes. */
+/** A stored piece of a checkpoint, named by a keyed hash of its content: all writers of a name write the same content. */
 export interface StoredChunk {
   readonly hash: string;
   readonly modifiedAt: Date;

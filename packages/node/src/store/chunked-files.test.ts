@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type Clock, type ObjectStore, systemClock } from "@sandpiper/core";
 import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
+import { testTenant as tenant } from "../testing/test-keyring.ts";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { ChunkedFiles } from "./chunked-files.ts";
 import { DirectoryStore } from "./directory-store.ts";
@@ -25,7 +26,7 @@ async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promi
 
 async function loaded(chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]): Promise<string> {
   const directory = await freshDirectory();
-  await chunkedFiles.load(files, directory);
+  await chunkedFiles.load(files, { tenant, directory });
   return directory;
 }
 
@@ -45,7 +46,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
       empty: Buffer.alloc(0),
       tiny: Buffer.from("x"),
     };
-    const saved = await chunkedFiles.save({ directory: await directoryWith(files) });
+    const saved = await chunkedFiles.save({ tenant, directory: await directoryWith(files) });
     expect(saved.sizeBytes).toBe(Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0));
     expect(saved.uploadedBytes).toBeLessThan(10 * MIB);
     const copy = await loaded(chunkedFiles, saved.files);
@@ -59,7 +60,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
     const chunkedFiles = await open();
     const directory = await directoryWith({ "pages.img": randomBytes(100_000) });
     await truncate(join(directory, "pages.img"), 64 * MIB);
-    const saved = await chunkedFiles.save({ directory });
+    const saved = await chunkedFiles.save({ tenant, directory });
     expect(saved.uploadedBytes).toBeLessThan(110_000);
     expect(saved.files[0]?.chunks.length).toBeLessThanOrEqual(3);
     const copy = join(await loaded(chunkedFiles, saved.files), "pages.img");
@@ -70,14 +71,18 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   it("upload only the chunks around a change, and never an unchanged chunk", async () => {
     const chunkedFiles = await open();
     const image = randomBytes(16 * MIB);
-    const first = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }) });
+    const first = await chunkedFiles.save({ tenant, directory: await directoryWith({ "pages.img": image }) });
     const known = new Set(hashesOf(first.files));
     for (const seen of [known, undefined]) {
-      const again = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }), known: seen });
+      const again = await chunkedFiles.save({
+        tenant,
+        directory: await directoryWith({ "pages.img": image }),
+        known: seen,
+      });
       expect(again).toMatchObject({ uploadedBytes: 0, uploadedChunks: 0, files: first.files });
     }
     const changed = Buffer.concat([image.subarray(0, 5 * MIB), randomBytes(4096), image.subarray(5 * MIB)]);
-    const third = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": changed }), known });
+    const third = await chunkedFiles.save({ tenant, directory: await directoryWith({ "pages.img": changed }), known });
     expect(third.uploadedBytes).toBeLessThan(3 * MIB);
     const copy = await loaded(chunkedFiles, third.files);
     expect(Buffer.compare(await readFile(join(copy, "pages.img")), changed)).toBe(0);
@@ -87,30 +92,34 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
     const store = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
     const other = new ChunkedFiles({ store, clock: systemClock });
-    const saved = await other.save({ directory: await directoryWith({ a: randomBytes(2 * MIB) }) });
+    const saved = await other.save({ tenant, directory: await directoryWith({ a: randomBytes(2 * MIB) }) });
     const [kept, ...lost] = hashesOf(saved.files);
     const referenced = async function* () {
       yield kept ?? "";
     };
     // The first run may find the chunks as old as the grace period of zero, not older.
     await expect.poll(async () => (await chunkedFiles.collectGarbage({ referenced })).deletedChunks).toBeGreaterThan(0);
-    const error = await rejection(other.load(saved.files, await freshDirectory()));
+    const error = await rejection(other.load(saved.files, { tenant, directory: await freshDirectory() }));
     expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged" });
     expect(lost).toContain(error.details["chunk"]);
   });
 
   it("stop loading when the signal aborts", async () => {
     const chunkedFiles = await open();
-    const saved = await chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(MIB) }) });
+    const saved = await chunkedFiles.save({ tenant, directory: await directoryWith({ a: randomBytes(MIB) }) });
     expect(
-      (await rejection(chunkedFiles.load(saved.files, await freshDirectory(), { signal: AbortSignal.abort() }))).code,
+      (
+        await rejection(
+          chunkedFiles.load(saved.files, { tenant, directory: await freshDirectory(), signal: AbortSignal.abort() }),
+        )
+      ).code,
     ).toBe("canceled");
   });
 
   it("never write outside of their directory, even with a hostile manifest", async () => {
     const chunkedFiles = await open();
     for (const name of ["../escape", "/tmp/escape", "a/b", "..", ""]) {
-      const loading = chunkedFiles.load([{ name, size: 0, chunks: [] }], await freshDirectory());
+      const loading = chunkedFiles.load([{ name, size: 0, chunks: [] }], { tenant, directory: await freshDirectory() });
       expect(await rejection(loading)).toMatchObject({ reason: "checkpoint_damaged" });
     }
   });
@@ -127,20 +136,20 @@ describe("prefetched chunks", () => {
     });
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
     const image = randomBytes(8 * MIB);
-    const early = await chunkedFiles.save({ directory: await directoryWith({ image }) });
+    const early = await chunkedFiles.save({ tenant, directory: await directoryWith({ image }) });
     image.fill("changed", 4 * MIB, 4 * MIB + 100);
-    const late = await chunkedFiles.save({ directory: await directoryWith({ image }) });
+    const late = await chunkedFiles.save({ tenant, directory: await directoryWith({ image }) });
 
     const { signal } = new AbortController();
     const prefetchDirectory = await freshDirectory();
     await using prefetched = await PrefetchedChunks.open(prefetchDirectory);
     expect(await readdir(prefetchDirectory)).toEqual([]);
-    await chunkedFiles.prefetch(early.files, prefetched, signal);
-    await chunkedFiles.prefetch(early.files, prefetched, signal);
+    await chunkedFiles.prefetch(early.files, { tenant, prefetched, signal });
+    await chunkedFiles.prefetch(early.files, { tenant, prefetched, signal });
     expect(gets).toBe([...hashesOf(early.files)].length);
     gets = 0;
     const directory = await freshDirectory();
-    await chunkedFiles.load(late.files, directory, { prefetched });
+    await chunkedFiles.load(late.files, { tenant, directory, prefetched });
     expect(gets).toBe(late.uploadedChunks);
     expect(Buffer.compare(await readFile(join(directory, "image")), image)).toBe(0);
   });
@@ -152,7 +161,7 @@ describe("a truncated or corrupted chunk", () => {
     const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(directory), clock: systemClock });
     const text = Buffer.from("some text that repeats\n".repeat(20_000));
     for (const bytes of [randomBytes(MIB), text]) {
-      const saved = await chunkedFiles.save({ directory: await directoryWith({ a: bytes }) });
+      const saved = await chunkedFiles.save({ tenant, directory: await directoryWith({ a: bytes }) });
       const [hash = ""] = hashesOf(saved.files);
       const folder = join(directory, "chunks", hash.slice(0, 2));
       const name = (await readdir(folder)).find((candidate) => candidate.startsWith(hash)) ?? "";
@@ -161,7 +170,7 @@ describe("a truncated or corrupted chunk", () => {
       flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1;
       for (const damaged of [whole.subarray(0, -1), whole.subarray(0, 1), Buffer.alloc(0), flipped]) {
         await writeFile(join(folder, name), damaged);
-        const error = await rejection(chunkedFiles.load(saved.files, await freshDirectory()));
+        const error = await rejection(chunkedFiles.load(saved.files, { tenant, directory: await freshDirectory() }));
         expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged", details: { chunk: hash } });
       }
       await writeFile(join(folder, name), whole);
@@ -181,11 +190,11 @@ describe("a save that fails", () => {
         fault: () => (isBroken && ++calls >= failing ? { fail: calls % 2 === 0 ? "before" : "after" } : undefined),
       });
       const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-      const outcome = await chunkedFiles.save({ directory }).catch((error) => error);
+      const outcome = await chunkedFiles.save({ tenant, directory }).catch((error) => error);
       if (!(outcome instanceof Error)) break;
       expect(outcome).toMatchObject({ code: "unavailable" });
       isBroken = false;
-      const copy = await loaded(chunkedFiles, (await chunkedFiles.save({ directory })).files);
+      const copy = await loaded(chunkedFiles, (await chunkedFiles.save({ tenant, directory })).files);
       for (const [name, bytes] of Object.entries(files)) {
         expect(Buffer.compare(await readFile(join(copy, name)), bytes)).toBe(0);
       }
@@ -197,7 +206,7 @@ describe("a save that fails", () => {
     const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(storeDirectory), clock: systemClock });
     const directory = await directoryWith({ a: randomBytes(MIB) });
     await mkdir(join(directory, "not-a-file"));
-    await rejection(chunkedFiles.save({ directory }));
+    await rejection(chunkedFiles.save({ tenant, directory }));
     expect(await readdir(join(storeDirectory, "staging%%"))).toEqual([]);
   });
 
@@ -206,7 +215,7 @@ describe("a save that fails", () => {
     const clock: Clock = { ...systemClock, monotonicMs: () => (nowMs += 600_000) };
     const chunkedFiles = new ChunkedFiles({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
     expect(
-      await rejection(chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(10) }) })),
+      await rejection(chunkedFiles.save({ tenant, directory: await directoryWith({ a: randomBytes(10) }) })),
     ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });
   });
 });

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import { BufferPool } from "./buffer-pool.ts";
 import type { CheckpointFile } from "./checkpoint-files.ts";
-import { encodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession, ChunkStore } from "./chunk-store.ts";
 import { type CollectGarbageOptions, type CollectGarbageResult, collectGarbage } from "./collect-garbage.ts";
 import { DirectoryStore } from "./directory-store.ts";
@@ -11,6 +10,7 @@ import { loadFile, prefetchFile } from "./load-file.ts";
 import { ObjectChunks } from "./object-chunks.ts";
 import type { PrefetchedChunks } from "./prefetched-chunks.ts";
 import { saveFile } from "./save-file.ts";
+import type { TenantChunks } from "./tenant-chunks.ts";
 
 const DEFAULT_GRACE_MS = 3_600_000;
 
@@ -26,6 +26,7 @@ export interface ChunkedFilesOptions {
 }
 
 export interface SaveOptions {
+  readonly tenant: TenantChunks;
   /** Holds the files to save, and no directories. */
   readonly directory: string;
   /** Chunks of a committed manifest of the same sandbox, which must stay until the manifest of this save is committed. */
@@ -33,6 +34,9 @@ export interface SaveOptions {
 }
 
 export interface LoadOptions {
+  readonly tenant: TenantChunks;
+  /** Must exist. */
+  readonly directory: string;
   readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -45,7 +49,13 @@ export interface SavedCheckpoint {
   readonly uploadedChunks: number;
 }
 
-/** Stores the files of checkpoints as chunks, each chunk once. The caller stores the manifests. */
+export interface PrefetchOptions {
+  readonly tenant: TenantChunks;
+  readonly prefetched: PrefetchedChunks;
+  readonly signal: AbortSignal;
+}
+
+/** Stores the files of checkpoints as chunks, each chunk of a tenant once. The caller stores the manifests. */
 export class ChunkedFiles {
   readonly #store: ObjectStore;
   readonly #chunks: ChunkStore;
@@ -55,22 +65,22 @@ export class ChunkedFiles {
 
   constructor(options: ChunkedFilesOptions) {
     this.#store = options.store;
-    this.#chunks = options.store instanceof DirectoryStore ? options.store.chunks : new ObjectChunks(options.store);
+    this.#chunks = chunksIn(options.store);
     this.#clock = options.clock;
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
   }
 
   /** Once this resolves, all chunks are durable. The caller has a quarter of the grace period to commit a manifest. */
-  async save({ directory, known }: SaveOptions): Promise<SavedCheckpoint> {
+  async save({ tenant, directory, known }: SaveOptions): Promise<SavedCheckpoint> {
     const startedAtMs = this.#clock.monotonicMs();
     const session = this.#chunks.openSession();
-    const uploads = new Uploads({ session, known, isYoung: (at) => this.#isYoung(at) });
+    const uploads = new Uploads({ session, tenant, known, isYoung: (at) => this.#isYoung(at) });
     try {
       const files: CheckpointFile[] = [];
       for (const name of (await readdir(directory)).sort()) {
-        files.push(
-          await saveFile(join(directory, name), { pool: this.#pool, keep: (...args) => uploads.keep(...args) }),
-        );
+        const hashOf = (content: Uint8Array) => tenant.hashOf(content);
+        const keep = (hash: string, content: Uint8Array) => uploads.keep(hash, content);
+        files.push(await saveFile(join(directory, name), { pool: this.#pool, hashOf, keep }));
       }
       await session.commit();
       // Chunks that were young when the save began may be old enough for garbage collection by now.
@@ -84,19 +94,19 @@ export class ChunkedFiles {
   }
 
   /** Writes the files to a directory. Fails if one of them exists. */
-  async load(files: readonly CheckpointFile[], directory: string, options: LoadOptions = {}): Promise<void> {
+  async load(files: readonly CheckpointFile[], options: LoadOptions): Promise<void> {
     const session = this.#chunks.openSession();
     try {
-      for (const file of files) await loadFile(file, { ...options, directory, session });
+      for (const file of files) await loadFile(file, { ...options, session });
     } catch (thrown) {
       throw SandboxError.from(thrown);
     }
   }
 
   /** Downloads the chunks of these files, for a later load of files that share most of them. */
-  async prefetch(files: readonly CheckpointFile[], prefetched: PrefetchedChunks, signal: AbortSignal): Promise<void> {
+  async prefetch(files: readonly CheckpointFile[], options: PrefetchOptions): Promise<void> {
     const session = this.#chunks.openSession();
-    for (const file of files) await prefetchFile(file, { session, prefetched, signal });
+    for (const file of files) await prefetchFile(file, { ...options, session });
   }
 
   collectGarbage(options: Pick<CollectGarbageOptions, "referenced">): Promise<CollectGarbageResult> {
@@ -108,7 +118,11 @@ export class ChunkedFiles {
   }
 }
 
-interface UploadsOptions extends Pick<SaveOptions, "known"> {
+export function chunksIn(store: ObjectStore): ChunkStore {
+  return store instanceof DirectoryStore ? store.chunks : new ObjectChunks(store);
+}
+
+interface UploadsOptions extends Pick<SaveOptions, "tenant" | "known"> {
   readonly session: ChunkSession;
   readonly isYoung: (modifiedAt: Date) => boolean;
 }
@@ -132,11 +146,11 @@ class Uploads {
   }
 
   async #upload(hash: string, content: Uint8Array): Promise<void> {
-    const { session, isYoung } = this.#options;
+    const { session, tenant, isYoung } = this.#options;
     const stored = await session.find(hash);
     // An old chunk may be deleted before a manifest refers to it; another write renews it.
     if (stored !== undefined && isYoung(stored.modifiedAt)) return;
-    const parts = await encodeChunk(content);
+    const parts = await tenant.encode(hash, content);
     await session.put(hash, parts);
     this.bytes += parts.reduce((sum, part) => sum + part.length, 0);
     this.count += 1;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type ObjectStore, systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
+import { testTenant as tenant } from "../testing/test-keyring.ts";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { ChunkedFiles } from "./chunked-files.ts";
 import { DirectoryStore } from "./directory-store.ts";
@@ -63,7 +64,7 @@ const stores: readonly [string, () => Promise<AgingStore>][] = [
 
 describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   const isLoadable = async (chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]) =>
-    chunkedFiles.load(files, await mkdtemp(join(root, "l-"))).then(
+    chunkedFiles.load(files, { tenant, directory: await mkdtemp(join(root, "l-")) }).then(
       () => true,
       () => false,
     );
@@ -71,10 +72,10 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   it("deletes old chunks without references, and no others", async () => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-    const used = await chunkedFiles.save({ directory: await directoryWith("used", "shared") });
-    const unused = await chunkedFiles.save({ directory: await directoryWith("unused", "shared") });
+    const used = await chunkedFiles.save({ tenant, directory: await directoryWith("used", "shared") });
+    const unused = await chunkedFiles.save({ tenant, directory: await directoryWith("unused", "shared") });
     await age();
-    const young = await chunkedFiles.save({ directory: await directoryWith("young") });
+    const young = await chunkedFiles.save({ tenant, directory: await directoryWith("young") });
     const referenced = async function* () {
       yield* hashesOf(used.files);
     };
@@ -89,12 +90,12 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
     const directory = await directoryWith("reused");
-    await chunkedFiles.save({ directory });
+    await chunkedFiles.save({ tenant, directory });
     await age();
     let again: readonly CheckpointFile[] = [];
     await chunkedFiles.collectGarbage({
       async *referenced() {
-        again = (await chunkedFiles.save({ directory })).files;
+        again = (await chunkedFiles.save({ tenant, directory })).files;
         yield "of another";
       },
     });
@@ -104,7 +105,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   it("keeps the chunks of a fork whose parent is deleted while the manifests are read", async () => {
     const { store, age } = await openStore();
     const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-    const { files } = await chunkedFiles.save({ directory: await directoryWith("inherited") });
+    const { files } = await chunkedFiles.save({ tenant, directory: await directoryWith("inherited") });
     await age();
     const manifests = new Map([["parent", files]]);
     await chunkedFiles.collectGarbage({
@@ -123,7 +124,7 @@ it("collects garbage by the store's clock, even on a machine whose clock is hour
   const directory = await mkdtemp(join(root, "s-"));
   const store = new DirectoryStore(directory);
   const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
-  await chunkedFiles.save({ directory: await directoryWith("young") });
+  await chunkedFiles.save({ tenant, directory: await directoryWith("young") });
   const fast = { ...systemClock, now: () => new Date(Date.now() + 86_400_000) };
   const ahead = new ChunkedFiles({ store, clock: fast });
   expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });
@@ -153,7 +154,7 @@ describe("concurrent writers and garbage collectors", () => {
         for (let saves = 0; saves < 20; ) {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
-          const saved = await chunkedFiles.save({ directory, known }).catch(() => undefined);
+          const saved = await chunkedFiles.save({ tenant, directory, known }).catch(() => undefined);
           // A save that took too long is not committed.
           if (saved === undefined) continue;
           saves += 1;

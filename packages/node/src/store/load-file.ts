@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
-import { decodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession } from "./chunk-store.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
 import type { PrefetchedChunks } from "./prefetched-chunks.ts";
+import type { TenantChunks } from "./tenant-chunks.ts";
 import { writeWhole } from "./write-whole.ts";
 
 /** Bounds the memory of a load: each download holds one chunk, compressed and uncompressed. */
@@ -24,43 +24,48 @@ interface PlacedChunk {
 export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
+  readonly tenant: TenantChunks;
   readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Writes a file from its chunks. Runs of zeros become holes. */
 export async function loadFile(file: CheckpointFile, options: LoadFileOptions): Promise<void> {
-  const { directory, session, prefetched, signal } = options;
+  const { directory, prefetched, signal } = options;
   const chunks = placeChunks(file);
   await using target = await open(join(directory, file.name), "wx", 0o600);
   await target.truncate(file.size);
   await forEachParallel(chunks, PARALLEL, async (chunk) => {
     signal?.throwIfAborted();
-    const content = (await prefetched?.read(chunk.hash)) ?? (await getContent(session, chunk, file.name));
+    const content = (await prefetched?.read(chunk.hash)) ?? (await getContent(chunk, file.name, options));
     await writeWhole(target, content, chunk.position);
   });
 }
 
-export interface PrefetchFileOptions extends Pick<LoadFileOptions, "session"> {
+export interface PrefetchFileOptions extends Pick<LoadFileOptions, "session" | "tenant"> {
   readonly prefetched: PrefetchedChunks;
   readonly signal: AbortSignal;
 }
 
 /** Downloads those chunks of a file that are not prefetched yet. */
 export async function prefetchFile(file: CheckpointFile, options: PrefetchFileOptions): Promise<void> {
-  const { session, prefetched, signal } = options;
+  const { prefetched, signal } = options;
   const missing = placeChunks(file).filter(({ hash }) => !prefetched.has(hash));
   await forEachParallel(missing, PARALLEL, async (chunk) => {
     signal.throwIfAborted();
-    await prefetched.add(chunk.hash, await getContent(session, chunk, file.name));
+    await prefetched.add(chunk.hash, await getContent(chunk, file.name, options));
   });
 }
 
-async function getContent(session: ChunkSession, { hash, size }: PlacedChunk, file: string): Promise<Uint8Array> {
+async function getContent(
+  { hash, size }: PlacedChunk,
+  file: string,
+  { session, tenant }: Pick<LoadFileOptions, "session" | "tenant">,
+): Promise<Uint8Array> {
   const stored = await session.get(hash);
   if (stored === undefined) throw damaged(file, `chunk ${hash} is missing`, { chunk: hash });
-  const content = await decodeChunk(stored, size, hash);
-  if (content === undefined) throw damaged(file, `chunk ${hash} does not match its hash`, { chunk: hash });
+  const content = await tenant.decode(hash, stored, size);
+  if (content === undefined) throw damaged(file, `chunk ${hash} is not what a node stored`, { chunk: hash });
   return content;
 }
 

@@ -3,16 +3,17 @@ import { basename } from "node:path";
 import type { BufferPool } from "./buffer-pool.ts";
 import type { CheckpointFile, CheckpointPiece } from "./checkpoint-files.ts";
 import { cutPages, PAGE_BYTES } from "./chunk-boundaries.ts";
-import { hashOf } from "./chunk-codec.ts";
 
 export interface SaveFileOptions {
   readonly pool: BufferPool;
+  /** The address of a chunk. */
+  readonly hashOf: (content: Uint8Array) => string;
   /** Stores a chunk. Its memory is reused once this resolves. */
   readonly keep: (hash: string, content: Uint8Array) => Promise<void>;
 }
 
 /** Cuts a file into chunks and passes them to `keep`. It reads the next buffer while chunks of earlier ones are still being stored. */
-export async function saveFile(path: string, { pool, keep }: SaveFileOptions): Promise<CheckpointFile> {
+export async function saveFile(path: string, { pool, hashOf, keep }: SaveFileOptions): Promise<CheckpointFile> {
   const pieces: CheckpointPiece[] = [];
   const uses: Promise<void>[] = [];
   let failure: PromiseRejectedResult | undefined;

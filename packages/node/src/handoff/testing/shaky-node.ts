@@ -5,8 +5,10 @@ import { onTestFinished } from "vitest";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
 import type { Cluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
+import { SealedStates } from "../../store/sealed-states.ts";
 import { ScratchHome } from "../../testing/scratch-home.ts";
 import { testDomain } from "../../testing/test-domain.ts";
+import { testKeyring as keyring } from "../../testing/test-keyring.ts";
 import type { HandoffReport } from "../handoff-steps.ts";
 
 export const LEASE_MS = 15_000;
@@ -46,16 +48,17 @@ export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: S
   const deadlines = new Map<string, number | undefined>();
   const node = { id: name, url: `http://${name}` };
   const onError = () => {};
+  const sealed = new SealedStates(store, keyring);
   const timing = { durationMs: LEASE_MS, maxSkewMs: 0, checkpointBudgetMs: 1000 };
-  const leases = new Leases({ ...timing, store, node, clock, nudge: async () => {}, onError });
-  const states = new FencedStates({ store, clock, leases, onError });
+  const leases = new Leases({ ...timing, store: sealed, node, clock, nudge: async () => {}, onError });
+  const states = new FencedStates({ store: sealed, clock, leases, onError });
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens(new Uint8Array(32));
   const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
   const parts = testDomain(parseNodeConfig({ home: new ScratchHome().path }), {
     clock,
     providers: [provider],
-    cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as Cluster,
+    cluster: { node, store, keyring, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as Cluster,
     onDeadline: (id, deadlineMs) => deadlines.set(id, deadlineMs),
     onHandoff: (report) => reports.push(report),
     onError: (error) => errors.push(error),
