@@ -12,6 +12,8 @@ const OF_MACHINE: &[&str] = &["/proc/vmstat"];
 const MAX_BYTES: usize = 16 * 1024;
 /// The kernel's counters are a page of text, too much to search before every process.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
+/// A process that SIGKILL ends this soon after a shortage was killed by the host.
+const SHORTAGE: Duration = Duration::from_secs(2);
 
 pub struct OomKills {
     counters: &'static [&'static str],
@@ -20,12 +22,20 @@ pub struct OomKills {
     counter: RefCell<Option<Option<File>>>,
     seen: Cell<u64>,
     checked_at: Cell<Option<Instant>>,
+    short_at: Cell<Option<Instant>>,
 }
 
 impl OomKills {
     pub fn new(is_machine: bool) -> Self {
         let (counters, interval) = if is_machine { (OF_MACHINE, MACHINE_INTERVAL) } else { (OF_GROUP, Duration::ZERO) };
-        Self { counters, interval, counter: RefCell::default(), seen: Cell::default(), checked_at: Cell::default() }
+        Self {
+            counters,
+            interval,
+            counter: RefCell::default(),
+            seen: Cell::default(),
+            checked_at: Cell::default(),
+            short_at: Cell::default(),
+        }
     }
 
     /// Call it before a process starts, so that earlier kills do not count for that process.
@@ -35,8 +45,16 @@ impl OomKills {
         }
     }
 
-    /// Whether the kernel has killed a process since the last call.
+    /// The sandbox uses more memory than it has, so its host may kill processes.
+    pub fn note_shortage(&self) {
+        self.short_at.set(Some(Instant::now()));
+    }
+
+    /// Whether the kernel has killed a process since the last call, or the host may just have done so.
     pub fn any_new(&self) -> bool {
+        if self.short_at.get().is_some_and(|at| at.elapsed() < SHORTAGE) {
+            return true;
+        }
         self.checked_at.set(Some(Instant::now()));
         let mut counter = self.counter.borrow_mut();
         let file = counter.get_or_insert_with(|| self.counters.iter().find_map(|path| File::open(path).ok()));

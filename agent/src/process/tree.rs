@@ -20,6 +20,7 @@ pub struct Root<'a> {
 }
 
 struct Entry {
+    is_stopped: bool,
     parent: i32,
     group: i32,
     session: i32,
@@ -50,6 +51,37 @@ pub fn terminate_everything() {
 /// Whether the agent has descendants.
 pub fn has_processes() -> bool {
     !descendants(&scan(), [std::process::id() as i32].into()).is_empty()
+}
+
+/// The processes of the list whose trees contain `pid`.
+pub fn owners<'a>(pid: i32, roots: &[Root<'a>]) -> Vec<&'a str> {
+    let entries = scan();
+    let agent = std::process::id() as i32;
+    let mut line = vec![pid];
+    // A loop in what /proc shows must not hold the agent.
+    while let Some(entry) = entries.get(&line[line.len() - 1]).filter(|_| line.len() <= entries.len()) {
+        if entry.parent == agent {
+            break;
+        }
+        line.push(entry.parent);
+    }
+    let groups = line.iter().filter_map(|at| entries.get(at)).flat_map(|entry| [entry.group, entry.session]);
+    let related: BTreeSet<i32> = line.iter().copied().chain(groups).collect();
+    let environment = line.last().and_then(|top| read_environment(*top).ok()).unwrap_or_default();
+    let is_owner = |root: &&Root| related.contains(&root.pid) || names(&environment, root.id);
+    roots.iter().filter(is_owner).map(|root| root.id).collect()
+}
+
+/// Stops and continues all descendants of the agent. A process whose stand-in on the host was killed then ends, instead of
+/// holding its memory until it wakes up.
+pub fn wake_everything() {
+    let entries = scan();
+    for pid in descendants(&entries, [std::process::id() as i32].into()) {
+        if entries.get(&pid).is_some_and(|entry| !entry.is_stopped) {
+            send(pid, libc::SIGSTOP);
+            send(pid, libc::SIGCONT);
+        }
+    }
 }
 
 /// A fork in progress can complete after SIGSTOP but not after SIGKILL, so this searches again for new children.
@@ -143,25 +175,35 @@ fn scan() -> BTreeMap<i32, Entry> {
 /// None for a zombie. The name in parentheses may contain anything, so fields count from its end.
 fn parse_stat(text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
         return None;
     }
     let mut number = || fields.next()?.parse().ok();
-    Some(Entry { parent: number()?, group: number()?, session: number()? })
+    Some(Entry { is_stopped: state == "T", parent: number()?, group: number()?, session: number()? })
 }
 
 fn has_process_id(pid: i32, id: &str) -> bool {
-    let mut environment = Vec::new();
-    let Ok(file) = open_environment(pid) else { return false };
-    if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
-        return false;
-    }
+    read_environment(pid).is_ok_and(|environment| names(&environment, id))
+}
+
+fn names(environment: &[u8], id: &str) -> bool {
     let wanted = format!("{PROCESS_ID_VARIABLE}={id}");
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// Opens it as the owner of the process: root needs a privilege for the processes of others and may lack it.
+fn read_environment(pid: i32) -> io::Result<Vec<u8>> {
+    let mut environment = Vec::new();
+    open_environment(pid)?.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment)?;
+    Ok(environment)
+}
+
 fn open_environment(pid: i32) -> io::Result<File> {
+    as_owner(pid, || File::open(format!("/proc/{pid}/environ")))?
+}
+
+/// Acts as the owner of the process: root needs a privilege for the processes of others and may lack it.
+pub fn as_owner<T>(pid: i32, act: impl FnOnce() -> T) -> io::Result<T> {
     let owner = std::fs::metadata(format!("/proc/{pid}"))?;
     let (uid, gid) = user::own_ids();
     // SAFETY: the agent has one thread, and its filesystem ids are restored before other code runs.
@@ -169,13 +211,13 @@ fn open_environment(pid: i32) -> io::Result<File> {
         libc::setfsgid(owner.gid());
         libc::setfsuid(owner.uid());
     }
-    let file = File::open(format!("/proc/{pid}/environ"));
+    let outcome = act();
     // SAFETY: as above.
     unsafe {
         libc::setfsuid(uid);
         libc::setfsgid(gid);
     }
-    file
+    Ok(outcome)
 }
 
 #[cfg(test)]
@@ -192,7 +234,7 @@ mod tests {
 
     #[test]
     fn finds_descendants_at_any_depth_and_stops_at_loops() {
-        let entry = |parent| Entry { parent, group: 0, session: 0 };
+        let entry = |parent| Entry { is_stopped: false, parent, group: 0, session: 0 };
         let entries = [(2, entry(1)), (3, entry(2)), (4, entry(3)), (5, entry(6)), (6, entry(5))].into();
         assert_eq!(descendants(&entries, [1].into()), [2, 3, 4].into());
         assert_eq!(descendants(&entries, [5].into()), [5, 6].into());
