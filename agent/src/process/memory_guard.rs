@@ -1,11 +1,11 @@
 //! Kills the largest process when memory runs out, where the sandbox's kernel does not.
 //!
 //! gVisor knows no limit of its own: above the host's limit, the host kills one of gVisor's processes, often the one that
-//! is the sandbox's kernel. So the agent acts first.
+//! is the sandbox's kernel. So the agent acts first. It stops all processes before it looks for the largest: otherwise
+//! they use the memory up, and the processors, faster than it can look.
 
 use super::memory_victim;
 use super::table::ProcessTable;
-use super::tree;
 use crate::os::memory::Memory;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,13 +16,13 @@ use tokio::time::sleep;
 const KIB_PER_MS: u64 = 2000;
 const MIN_INTERVAL_MS: u64 = 10;
 const MAX_INTERVAL_MS: u64 = 200;
-/// gVisor releases the memory of a killed process 15 to 90 ms later. A second kill before that hits the innocent.
+/// gVisor begins to release the memory of a killed process 15 to 25 ms later. A second kill before that hits the innocent.
 const RELEASE: Duration = Duration::from_millis(120);
-/// Growth by this much within that time means that another process uses too much as well.
-const GROWTH_KIB: u64 = 16 * 1024;
+const RELEASE_INTERVAL: Duration = Duration::from_millis(5);
+/// The release continues for as long as use falls by this much.
+const STEP_KIB: u64 = 1024;
 
 pub async fn run(processes: Rc<ProcessTable>) {
-    let mut killer = Killer::default();
     loop {
         let Ok(memory) = Memory::read() else {
             sleep(Duration::from_millis(MAX_INTERVAL_MS)).await;
@@ -30,78 +30,73 @@ pub async fn run(processes: Rc<ProcessTable>) {
         };
         // Without processes no memory can run out, and an idle sandbox costs no CPU time.
         if memory.tasks <= 1 {
-            killer = Killer::default();
             processes.started.notified().await;
             continue;
         }
-        let is_short = memory.free_kib() == 0;
-        if is_short {
-            processes.note_memory_shortage();
-        }
-        killer.forget_ended();
-        match killer.next(&memory, Instant::now()) {
-            Next::Wait => {}
-            Next::Kill { is_stuck } => {
-                if is_stuck {
-                    tree::wake_everything();
-                }
-                kill_largest(&processes, &mut killer);
-            }
+        if memory.free_kib() == 0 {
+            send_all(libc::SIGSTOP);
+            relieve(&processes).await;
+            // A process whose stand-in the host has killed ends now, instead of holding its memory until it wakes up.
+            send_all(libc::SIGCONT);
         }
         sleep(interval(memory.free_kib())).await;
     }
 }
 
-fn kill_largest(processes: &ProcessTable, killer: &mut Killer) {
-    let Some(pid) = memory_victim::find(|pid| killer.killed.contains(&pid)) else { return };
-    processes.note_memory_kill(pid);
-    // SAFETY: a plain system call; at worst the pid names no process any more.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-    killer.killed.insert(pid);
+/// Kills one process after the other until memory is free.
+async fn relieve(processes: &ProcessTable) {
+    let mut killed = BTreeSet::new();
+    while let Some(pid) = memory_victim::find(|pid| killed.contains(&pid)) {
+        processes.note_memory_kill(pid);
+        // SAFETY: a plain system call. All processes are stopped, so the pid still names the one that was found.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        killed.insert(pid);
+        if is_released().await {
+            return;
+        }
+    }
+}
+
+/// Waits while the memory of a killed process is being released. False if it was not enough.
+async fn is_released() -> bool {
+    let mut release = Release::new(Instant::now());
+    loop {
+        sleep(RELEASE_INTERVAL).await;
+        let Ok(memory) = Memory::read() else { return true };
+        if memory.free_kib() > 0 {
+            return true;
+        }
+        if release.has_ended(memory.used_kib, Instant::now()) {
+            return false;
+        }
+    }
+}
+
+fn send_all(signal: i32) {
+    // SAFETY: a plain system call. It reaches every process but this one and the first.
+    unsafe { libc::kill(-1, signal) };
 }
 
 fn interval(free_kib: u64) -> Duration {
     Duration::from_millis((free_kib / KIB_PER_MS).clamp(MIN_INTERVAL_MS, MAX_INTERVAL_MS))
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Next {
-    Wait,
-    /// `is_stuck` when the last kill has freed nothing.
-    Kill {
-        is_stuck: bool,
-    },
+struct Release {
+    least_kib: u64,
+    fell_at: Instant,
 }
 
-#[derive(Default)]
-struct Killer {
-    /// Pids that may still be ending.
-    killed: BTreeSet<i32>,
-    /// When it last killed, and how much memory was in use then.
-    last: Option<(Instant, u64)>,
-}
-
-impl Killer {
-    fn next(&mut self, memory: &Memory, now: Instant) -> Next {
-        if memory.free_kib() > 0 {
-            self.last = None;
-            return Next::Wait;
-        }
-        let used_kib = memory.used_kib;
-        let is_stuck = match self.last {
-            None => false,
-            Some((_, used_then)) if used_kib >= used_then + GROWTH_KIB => false,
-            Some((at, _)) if now.duration_since(at) < RELEASE => return Next::Wait,
-            Some((_, used_then)) => used_kib >= used_then,
-        };
-        self.last = Some((now, used_kib));
-        Next::Kill { is_stuck }
+impl Release {
+    fn new(now: Instant) -> Self {
+        Self { least_kib: u64::MAX, fell_at: now }
     }
 
-    /// Another process may get the pid of one that has ended.
-    fn forget_ended(&mut self) {
-        // SAFETY: signal 0 only asks whether the process exists.
-        self.killed.retain(|pid| unsafe { libc::kill(*pid, 0) } == 0);
+    fn has_ended(&mut self, used_kib: u64, now: Instant) -> bool {
+        if used_kib.saturating_add(STEP_KIB) <= self.least_kib {
+            self.least_kib = used_kib;
+            self.fell_at = now;
+        }
+        now.duration_since(self.fell_at) >= RELEASE
     }
 }
 
@@ -111,28 +106,16 @@ mod tests {
 
     const MIB: u64 = 1024;
 
-    fn used(used_kib: u64) -> Memory {
-        Memory { total_kib: 256 * MIB, used_kib, tasks: 3 }
-    }
-
     #[test]
-    fn waits_while_memory_is_free() {
-        let mut killer = Killer::default();
-        assert_eq!(killer.next(&used(256 * MIB - 1), Instant::now()), Next::Wait);
-        assert_eq!(killer.next(&used(256 * MIB), Instant::now()), Next::Kill { is_stuck: false });
-    }
-
-    #[test]
-    fn gives_a_kill_time_to_take_effect_unless_use_grows() {
-        let mut killer = Killer::default();
+    fn waits_for_a_kill_to_take_effect_while_memory_is_being_released() {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
-        assert_eq!(killer.next(&used(260 * MIB), start), Next::Kill { is_stuck: false });
-        assert_eq!(killer.next(&used(270 * MIB), after(10)), Next::Wait);
-        assert_eq!(killer.next(&used(276 * MIB), after(20)), Next::Kill { is_stuck: false });
-        assert_eq!(killer.next(&used(276 * MIB), after(130)), Next::Wait);
-        assert_eq!(killer.next(&used(270 * MIB), after(140)), Next::Kill { is_stuck: false });
-        assert_eq!(killer.next(&used(270 * MIB), after(260)), Next::Kill { is_stuck: true });
+        let mut release = Release::new(start);
+        assert!(!release.has_ended(300 * MIB, after(5)));
+        assert!(!release.has_ended(300 * MIB, after(100)));
+        assert!(!release.has_ended(280 * MIB, after(120)));
+        assert!(!release.has_ended(280 * MIB - 1, after(200)));
+        assert!(release.has_ended(280 * MIB, after(240)));
     }
 
     #[test]

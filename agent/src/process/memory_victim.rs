@@ -1,8 +1,8 @@
 //! Finds the process that uses the most memory.
 
-use super::tree;
-use std::fs;
+use crate::os::user;
 use std::os::unix::fs::MetadataExt;
+use std::{fs, io};
 
 const BLOCK_BYTES: u64 = 512;
 
@@ -20,12 +20,28 @@ fn size(pid: i32) -> Option<u64> {
     let resident = parse_resident(&fs::read_to_string(format!("/proc/{pid}/statm")).ok()?)?;
     // SAFETY: only reads a constant of the system.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64;
-    Some(resident * page_bytes + tree::as_owner(pid, || unmapped_bytes(pid)).ok()?)
+    Some(resident * page_bytes + as_owner(pid, || unmapped_bytes(pid)).ok()?)
 }
 
 /// Zero for a zombie.
 fn parse_resident(statm: &str) -> Option<u64> {
     statm.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// gVisor compares the real ids before it shows the descriptors of another process, unless the agent has a privilege that it
+/// lacks.
+fn as_owner<T>(pid: i32, act: impl FnOnce() -> T) -> io::Result<T> {
+    let owner = fs::metadata(format!("/proc/{pid}"))?;
+    let (uid, gid) = user::own_ids();
+    // SAFETY: the agent has one thread, and its real ids are restored before other code runs.
+    let set_real = |uid: u32, gid: u32| unsafe {
+        libc::syscall(libc::SYS_setresgid, gid, u32::MAX, u32::MAX);
+        libc::syscall(libc::SYS_setresuid, uid, u32::MAX, u32::MAX);
+    };
+    set_real(owner.uid(), owner.gid());
+    let outcome = act();
+    set_real(uid, gid);
+    Ok(outcome)
 }
 
 /// Files in memory without a name count for no process until it maps them.

@@ -12,7 +12,7 @@ const OF_MACHINE: &[&str] = &["/proc/vmstat"];
 const MAX_BYTES: usize = 16 * 1024;
 /// The kernel's counters are a page of text, too much to search before every process.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
-/// A process that SIGKILL ends this soon after a shortage was killed by the host.
+/// A process that a signal ends this soon after a shortage was killed by the host.
 const SHORTAGE: Duration = Duration::from_secs(2);
 
 pub struct OomKills {
@@ -50,11 +50,20 @@ impl OomKills {
         self.short_at.set(Some(Instant::now()));
     }
 
-    /// Whether the kernel has killed a process since the last call, or the host may just have done so.
-    pub fn any_new(&self) -> bool {
-        if self.short_at.get().is_some_and(|at| at.elapsed() < SHORTAGE) {
-            return true;
+    /// Whether a process ended with this exit code because memory ran out. A shell reports the kill of its child in its own
+    /// exit code.
+    pub fn explain(&self, shell_code: i32) -> bool {
+        let is_short = self.short_at.get().is_some_and(|at| at.elapsed() < SHORTAGE);
+        match shell_code - 128 {
+            libc::SIGKILL => is_short || self.any_new(),
+            // The memory of a process whose stand-in on the host was killed is gone.
+            libc::SIGSEGV | libc::SIGBUS => is_short,
+            _ => false,
         }
+    }
+
+    /// Whether the kernel has killed a process since the last call.
+    pub fn any_new(&self) -> bool {
         self.checked_at.set(Some(Instant::now()));
         let mut counter = self.counter.borrow_mut();
         let file = counter.get_or_insert_with(|| self.counters.iter().find_map(|path| File::open(path).ok()));

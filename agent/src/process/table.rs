@@ -16,8 +16,6 @@ use tokio::sync::Notify;
 const MAX_EXITED: usize = 1024;
 /// Exited processes whose output stays in memory.
 const MAX_UNSETTLED: usize = 16;
-/// A shell's exit code for a command that SIGKILL ended.
-const SIGKILL_CODE: i32 = 128 + libc::SIGKILL;
 /// Together with `MAX_EXITED`, as many as `hello` can list in one line.
 const MAX_RUNNING: usize = 1024;
 
@@ -88,16 +86,13 @@ impl ProcessTable {
 
     /// The agent is about to kill this process, of any command, because memory has run out.
     pub fn note_memory_kill(&self, pid: i32) {
+        self.oom_kills.note_shortage();
         let running: Vec<_> = self.running.borrow().values().cloned().collect();
         let roots: Vec<_> = running.iter().map(|process| process.root()).collect();
         let owners = tree::owners(pid, &roots);
         for process in running.iter().filter(|process| owners.contains(&process.id.as_str())) {
             process.progress.ran_out_of_memory.set(true);
         }
-    }
-
-    pub fn note_memory_shortage(&self) {
-        self.oom_kills.note_shortage();
     }
 
     /// The reaper has collected a child; None for an orphan. Release the output once the waiting callers have their answer.
@@ -107,9 +102,8 @@ impl ProcessTable {
         if status.signal() == Some(libc::SIGKILL) {
             status.timed_out = process.progress.has_timed_out.get();
         }
-        // A shell reports the kill of its child in its own exit code.
-        let is_unexplained = status.shell_code() == SIGKILL_CODE && !process.progress.was_killed.get();
-        status.out_of_memory = process.progress.ran_out_of_memory.get() || (is_unexplained && self.oom_kills.any_new());
+        status.out_of_memory = process.progress.ran_out_of_memory.get()
+            || (!process.progress.was_killed.get() && self.oom_kills.explain(status.shell_code()));
         process.finish(status);
         if process.progress.is_abandoned.get() {
             self.remove(&process.id);

@@ -20,7 +20,6 @@ pub struct Root<'a> {
 }
 
 struct Entry {
-    is_stopped: bool,
     parent: i32,
     group: i32,
     session: i32,
@@ -70,18 +69,6 @@ pub fn owners<'a>(pid: i32, roots: &[Root<'a>]) -> Vec<&'a str> {
     let environment = line.last().and_then(|top| read_environment(*top).ok()).unwrap_or_default();
     let is_owner = |root: &&Root| related.contains(&root.pid) || names(&environment, root.id);
     roots.iter().filter(is_owner).map(|root| root.id).collect()
-}
-
-/// Stops and continues all descendants of the agent. A process whose stand-in on the host was killed then ends, instead of
-/// holding its memory until it wakes up.
-pub fn wake_everything() {
-    let entries = scan();
-    for pid in descendants(&entries, [std::process::id() as i32].into()) {
-        if entries.get(&pid).is_some_and(|entry| !entry.is_stopped) {
-            send(pid, libc::SIGSTOP);
-            send(pid, libc::SIGCONT);
-        }
-    }
 }
 
 /// A fork in progress can complete after SIGSTOP but not after SIGKILL, so this searches again for new children.
@@ -175,12 +162,11 @@ fn scan() -> BTreeMap<i32, Entry> {
 /// None for a zombie. The name in parentheses may contain anything, so fields count from its end.
 fn parse_stat(text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
     let mut number = || fields.next()?.parse().ok();
-    Some(Entry { is_stopped: state == "T", parent: number()?, group: number()?, session: number()? })
+    Some(Entry { parent: number()?, group: number()?, session: number()? })
 }
 
 fn has_process_id(pid: i32, id: &str) -> bool {
@@ -198,12 +184,8 @@ fn read_environment(pid: i32) -> io::Result<Vec<u8>> {
     Ok(environment)
 }
 
+/// Opens it as the owner of the process: root needs a privilege for the processes of others and may lack it.
 fn open_environment(pid: i32) -> io::Result<File> {
-    as_owner(pid, || File::open(format!("/proc/{pid}/environ")))?
-}
-
-/// Acts as the owner of the process: root needs a privilege for the processes of others and may lack it.
-pub fn as_owner<T>(pid: i32, act: impl FnOnce() -> T) -> io::Result<T> {
     let owner = std::fs::metadata(format!("/proc/{pid}"))?;
     let (uid, gid) = user::own_ids();
     // SAFETY: the agent has one thread, and its filesystem ids are restored before other code runs.
@@ -211,13 +193,13 @@ pub fn as_owner<T>(pid: i32, act: impl FnOnce() -> T) -> io::Result<T> {
         libc::setfsgid(owner.gid());
         libc::setfsuid(owner.uid());
     }
-    let outcome = act();
+    let file = File::open(format!("/proc/{pid}/environ"));
     // SAFETY: as above.
     unsafe {
         libc::setfsuid(uid);
         libc::setfsgid(gid);
     }
-    Ok(outcome)
+    file
 }
 
 #[cfg(test)]
@@ -234,7 +216,7 @@ mod tests {
 
     #[test]
     fn finds_descendants_at_any_depth_and_stops_at_loops() {
-        let entry = |parent| Entry { is_stopped: false, parent, group: 0, session: 0 };
+        let entry = |parent| Entry { parent, group: 0, session: 0 };
         let entries = [(2, entry(1)), (3, entry(2)), (4, entry(3)), (5, entry(6)), (6, entry(5))].into();
         assert_eq!(descendants(&entries, [1].into()), [2, 3, 4].into());
         assert_eq!(descendants(&entries, [5].into()), [5, 6].into());
