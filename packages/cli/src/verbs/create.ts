@@ -1,8 +1,10 @@
+import type { CreateSandboxBody } from "@sandpiper/protocol";
 import type { Verb } from "../command/verb.ts";
 import { containerFrom, containerOptions, namingOptions, splitContainer } from "../options/container-options.ts";
 import {
   commandFrom,
   commandOptions,
+  onFailureOption,
   ownFrom,
   ownOptions,
   shapeFrom,
@@ -25,6 +27,7 @@ export const createVerb: Verb = {
     ...containerOptions,
     defaultLanguageOption,
     idleTimeoutOption,
+    onFailureOption,
     sandboxJsonOption,
     quietOption,
   ],
@@ -42,6 +45,7 @@ export const createVerb: Verb = {
       ...commandFrom(arguments_),
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
+      onFailure: arguments_.get("on-failure") as CreateSandboxBody["onFailure"],
     };
     const client = await requireNode();
     using progress = new Progress("creating the sandbox", progressOf(arguments_));

@@ -117,4 +117,7 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN onFailure TEXT NOT NULL DEFAULT 'keep';
+  `,
 ];
