@@ -40,22 +40,14 @@ describe.each(chosen)("in a sandbox of gVisor, a program of kind %s that uses to
 describe("a sandbox of gVisor that runs out of memory", () => {
   it("marks the command whose child was killed, and no other", async () => {
     await using sandbox = await fixture.create({ memoryMib: 96 });
-    const other = sandbox.exec("sleep 3; echo done");
+    const other = sandbox.exec("sleep 2; echo done");
     const hog = "python3 -c 'x = b\"y\" * (400 << 20)'";
     expect(await sandbox.exec(`${hog}; echo "exit code $?"`)).toMatchObject({
       exitCode: 0,
       stdout: "exit code 137\n",
       outOfMemory: true,
     });
-    expect(await sandbox.exec("kill -9 $$")).toMatchObject({ exitCode: 137, outOfMemory: expect.any(Boolean) });
     expect(await other).toMatchObject({ exitCode: 0, stdout: "done\n", outOfMemory: false });
-  });
-
-  it("fails a write to /dev/shm beyond half of the memory, and continues", async () => {
-    await using sandbox = await fixture.create({ memoryMib: 96 });
-    const { exitCode, stderr } = await sandbox.exec("head -c 80000000 /dev/zero > /dev/shm/x");
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("No space left on device")]);
-    expect((await sandbox.exec("rm /dev/shm/x; echo alive")).stdout).toBe("alive\n");
   });
 
   it("does not take mapped files for memory", async () => {
@@ -79,8 +71,9 @@ with open("/tmp/large", "r+b") as file:
     const directory = await mkdtemp(join(fixture.stateDirectory, "checkpoint-"));
     await sandbox.checkpoint(directory, { keepsRunning: false });
     await sandbox.destroy();
-    const prepared = await Sandbox.prepare(fixture.provider, { ...fixture.config, memoryMib: 128 });
-    await using restored = await prepared.restore(directory);
+    const { config, createdAt, id } = sandbox;
+    const prepared = await Sandbox.prepare(fixture.provider, config, { id });
+    await using restored = await Sandbox.restore(fixture.provider, config, { prepared, directory, createdAt });
     expect(Number(await readCgroup(restored.id, "memory.limit_in_bytes", "memory.max"))).toBe((128 + 192) << 20);
     expect(await restored.exec("python3 -c 'x = b\"y\" * (400 << 20)'")).toMatchObject({ outOfMemory: true });
     expect((await restored.exec("echo alive")).stdout).toBe("alive\n");
