@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
-                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof] [--init]
+                       [--journal-dir DIR] [--open-dir DIR]... [--kill-largest] [--exit-on-eof] [--init]
        sandpiper-agent init,CHANNEL,USER
        sandpiper-agent --relay --channel unix:@NAME
        sandpiper-agent --service always|on-failure|never -- COMMAND [ARGUMENT]...";
@@ -47,6 +47,8 @@ pub struct Args {
     pub journal_dir: PathBuf,
     /// Volumes to make writable for all users inside.
     pub open_dirs: Vec<PathBuf>,
+    /// Kill the largest process when memory runs out, for a kernel that does not.
+    pub kills_largest: bool,
     /// Exit when stdin ends, for an agent that is not PID 1.
     pub exit_on_eof: bool,
     /// Copy bytes between stdio and the agent that serves the channel, instead of being an agent.
@@ -63,6 +65,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         default_user: None,
         journal_dir: PathBuf::from("/var/lib/sandpiper/journals"),
         open_dirs: Vec::new(),
+        kills_largest: false,
         exit_on_eof: false,
         is_relay: false,
         is_init: false,
@@ -75,6 +78,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--default-user" => args.default_user = Some(value()?),
             "--journal-dir" => args.journal_dir = PathBuf::from(value()?),
             "--open-dir" => args.open_dirs.push(PathBuf::from(value()?)),
+            "--kill-largest" => args.kills_largest = true,
             "--exit-on-eof" => args.exit_on_eof = true,
             "--relay" => args.is_relay = true,
             "--init" => args.is_init = true,

@@ -34,8 +34,12 @@ fn run(args: args::Args) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     LocalSet::new().block_on(&runtime, async {
         let exit_on_eof = args.exit_on_eof;
+        let kills_largest = args.kills_largest;
         let agent = Agent::new(args, startup.open_files);
         let reaper = spawn_local(process::reaper::run(Rc::clone(&agent.processes), startup.signals));
+        if kills_largest {
+            spawn_local(process::memory_guard::run(Rc::clone(&agent.processes)));
+        }
         let outcome = channel::serve(agent).await;
         if exit_on_eof {
             process::tree::kill_everything();

@@ -49,7 +49,7 @@ describe("a node with virtual machines", () => {
     await crash(sandbox.id);
     await waiting;
     await expect.poll(async () => (await sandbox.refresh()).state).toBe("failed");
-    await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "gone", reason: "instance_crashed" });
+    await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "gone", reason: "sandbox_failed" });
     await sandbox.destroy();
     expect(await home.traces(sandbox.id)).toEqual([]);
     expect(home.left()).toEqual([]);

@@ -5,6 +5,7 @@
 //! it has one, otherwise from /proc.
 
 use crate::error::{AgentError, Result};
+use crate::os::memory::field;
 use crate::os::small_file::read_small_file;
 use crate::os::{boottime, check, count_processes};
 use serde::Serialize;
@@ -135,14 +136,6 @@ fn disk() -> io::Result<(u64, u64)> {
 /// The number in a file; None when the file is missing or contains "max".
 fn read_number(path: &str) -> Option<u64> {
     read_small_file(path).ok()?.trim().parse().ok()
-}
-
-/// The number after a word at the start of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        if words.next()? == name { words.next()?.parse().ok() } else { None }
-    })
 }
 
 #[cfg(test)]

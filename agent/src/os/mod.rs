@@ -5,6 +5,7 @@ pub mod descriptor;
 pub mod dir_changes;
 pub mod inotify;
 pub mod log;
+pub mod memory;
 pub mod small_file;
 pub mod user;
 

@@ -8,6 +8,8 @@ pub mod journal;
 pub mod language;
 pub mod launch;
 mod launch_error;
+pub mod memory_guard;
+mod memory_victim;
 mod oom_kills;
 pub mod output;
 mod pipe;

@@ -12,6 +12,8 @@ const OF_MACHINE: &[&str] = &["/proc/vmstat"];
 const MAX_BYTES: usize = 16 * 1024;
 /// The kernel's counters are a page of text, too much to search before every process.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
+/// A process that a signal ends this soon after a shortage was killed by the host.
+const SHORTAGE: Duration = Duration::from_secs(2);
 
 pub struct OomKills {
     counters: &'static [&'static str],
@@ -20,18 +22,43 @@ pub struct OomKills {
     counter: RefCell<Option<Option<File>>>,
     seen: Cell<u64>,
     checked_at: Cell<Option<Instant>>,
+    short_at: Cell<Option<Instant>>,
 }
 
 impl OomKills {
     pub fn new(is_machine: bool) -> Self {
         let (counters, interval) = if is_machine { (OF_MACHINE, MACHINE_INTERVAL) } else { (OF_GROUP, Duration::ZERO) };
-        Self { counters, interval, counter: RefCell::default(), seen: Cell::default(), checked_at: Cell::default() }
+        Self {
+            counters,
+            interval,
+            counter: RefCell::default(),
+            seen: Cell::default(),
+            checked_at: Cell::default(),
+            short_at: Cell::default(),
+        }
     }
 
     /// Call it before a process starts, so that earlier kills do not count for that process.
     pub fn forget_earlier(&self) {
         if self.checked_at.get().is_none_or(|at| at.elapsed() >= self.interval) {
             self.any_new();
+        }
+    }
+
+    /// The sandbox uses more memory than it has, so its host may kill processes.
+    pub fn note_shortage(&self) {
+        self.short_at.set(Some(Instant::now()));
+    }
+
+    /// Whether a process ended with this exit code because memory ran out. A shell reports the kill of its child in its own
+    /// exit code.
+    pub fn explain(&self, shell_code: i32) -> bool {
+        let is_short = self.short_at.get().is_some_and(|at| at.elapsed() < SHORTAGE);
+        match shell_code - 128 {
+            libc::SIGKILL => is_short || self.any_new(),
+            // The memory of a process whose stand-in on the host was killed is gone.
+            libc::SIGSEGV | libc::SIGBUS => is_short,
+            _ => false,
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Progress {
     /// Set when the agent sent the SIGKILL, which then does not mean that memory ran out.
     pub was_killed: Cell<bool>,
     pub has_timed_out: Cell<bool>,
+    /// The agent killed a process of its tree because memory had run out.
+    pub ran_out_of_memory: Cell<bool>,
     /// The process is forgotten as soon as it exits.
     pub is_abandoned: Cell<bool>,
     exit: Cell<Option<(ExitStatus, Duration)>>,
@@ -109,7 +111,11 @@ impl Process {
     /// Also reaches the descendants of a process that has exited.
     pub fn signal_tree(&self, signal: i32) {
         self.note_kill(signal);
-        tree::signal(&tree::Root { id: &self.id, pid: self.pid, has_exited: self.exit().is_some() }, signal);
+        tree::signal(&self.root(), signal);
+    }
+
+    pub fn root(&self) -> tree::Root<'_> {
+        tree::Root { id: &self.id, pid: self.pid, has_exited: self.exit().is_some() }
     }
 
     fn note_kill(&self, signal: i32) {

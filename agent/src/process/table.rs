@@ -5,10 +5,12 @@ use super::oom_kills::OomKills;
 use super::output::Output;
 use super::prepared_pipes::PreparedPipes;
 use super::process::Process;
+use super::tree;
 use crate::error::{AgentError, Code, Result};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use tokio::sync::Notify;
 
 /// The most exited processes whose status no caller has collected. The table drops the oldest first.
 const MAX_EXITED: usize = 1024;
@@ -22,6 +24,8 @@ pub struct ProcessTable {
     running: RefCell<BTreeMap<i32, Rc<Process>>>,
     exited: RefCell<VecDeque<String>>,
     oom_kills: OomKills,
+    /// Notified of each new process.
+    pub started: Notify,
     pub prepared_pipes: PreparedPipes,
     /// The limit on open files for processes, if the agent raised its own.
     pub open_files: Option<libc::rlimit>,
@@ -35,6 +39,7 @@ impl ProcessTable {
             running: RefCell::default(),
             exited: RefCell::default(),
             oom_kills: OomKills::new(is_machine),
+            started: Notify::new(),
             prepared_pipes: PreparedPipes::default(),
             open_files,
         }
@@ -76,6 +81,18 @@ impl ProcessTable {
     pub fn insert(&self, process: Rc<Process>) {
         self.running.borrow_mut().insert(process.pid, Rc::clone(&process));
         self.by_id.borrow_mut().insert(process.id.clone(), process);
+        self.started.notify_one();
+    }
+
+    /// The agent is about to kill this process, of any command, because memory has run out.
+    pub fn note_memory_kill(&self, pid: i32) {
+        self.oom_kills.note_shortage();
+        let running: Vec<_> = self.running.borrow().values().cloned().collect();
+        let roots: Vec<_> = running.iter().map(|process| process.root()).collect();
+        let owners = tree::owners(pid, &roots);
+        for process in running.iter().filter(|process| owners.contains(&process.id.as_str())) {
+            process.progress.ran_out_of_memory.set(true);
+        }
     }
 
     /// The reaper has collected a child; None for an orphan. Release the output once the waiting callers have their answer.
@@ -84,8 +101,9 @@ impl ProcessTable {
         let mut status = ExitStatus { wait_status, timed_out: false, out_of_memory: false };
         if status.signal() == Some(libc::SIGKILL) {
             status.timed_out = process.progress.has_timed_out.get();
-            status.out_of_memory = !process.progress.was_killed.get() && self.oom_kills.any_new();
         }
+        status.out_of_memory = process.progress.ran_out_of_memory.get()
+            || (!process.progress.was_killed.get() && self.oom_kills.explain(status.shell_code()));
         process.finish(status);
         if process.progress.is_abandoned.get() {
             self.remove(&process.id);

@@ -52,6 +52,25 @@ pub fn has_processes() -> bool {
     !descendants(&scan(), [std::process::id() as i32].into()).is_empty()
 }
 
+/// The processes of the list whose trees contain `pid`.
+pub fn owners<'a>(pid: i32, roots: &[Root<'a>]) -> Vec<&'a str> {
+    let entries = scan();
+    let agent = std::process::id() as i32;
+    let mut line = vec![pid];
+    // A loop in what /proc shows must not hold the agent.
+    while let Some(entry) = entries.get(&line[line.len() - 1]).filter(|_| line.len() <= entries.len()) {
+        if entry.parent == agent {
+            break;
+        }
+        line.push(entry.parent);
+    }
+    let groups = line.iter().filter_map(|at| entries.get(at)).flat_map(|entry| [entry.group, entry.session]);
+    let related: BTreeSet<i32> = line.iter().copied().chain(groups).collect();
+    let environment = line.last().and_then(|top| read_environment(*top).ok()).unwrap_or_default();
+    let is_owner = |root: &&Root| related.contains(&root.pid) || names(&environment, root.id);
+    roots.iter().filter(is_owner).map(|root| root.id).collect()
+}
+
 /// A fork in progress can complete after SIGSTOP but not after SIGKILL, so this searches again for new children.
 fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
     let mut killed = BTreeSet::new();
@@ -151,13 +170,18 @@ fn parse_stat(text: &str) -> Option<Entry> {
 }
 
 fn has_process_id(pid: i32, id: &str) -> bool {
-    let mut environment = Vec::new();
-    let Ok(file) = open_environment(pid) else { return false };
-    if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
-        return false;
-    }
+    read_environment(pid).is_ok_and(|environment| names(&environment, id))
+}
+
+fn names(environment: &[u8], id: &str) -> bool {
     let wanted = format!("{PROCESS_ID_VARIABLE}={id}");
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+fn read_environment(pid: i32) -> io::Result<Vec<u8>> {
+    let mut environment = Vec::new();
+    open_environment(pid)?.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment)?;
+    Ok(environment)
 }
 
 /// Opens it as the owner of the process: root needs a privilege for the processes of others and may lack it.

@@ -21,6 +21,13 @@ export const shapeOptions: readonly Option[] = [
   { name: "processes", value: "N", default: "256", summary: "limit for processes and threads" },
 ];
 
+export const onFailureOption: Option = {
+  name: "on-failure",
+  value: "ACTION",
+  choices: ["restore", "keep"],
+  summary: "if the sandbox ends by itself: restore its newest checkpoint at its next use, or keep it failed",
+};
+
 /** For verbs that create a sandbox on the node, from an image or a checkpoint. */
 export const ownOptions: readonly Option[] = [
   { name: "name", value: "NAME", summary: "name the sandbox" },

@@ -53,6 +53,7 @@ describe("a command", () => {
       durationMs: 5,
       timedOut: false,
       outOfMemory: false,
+      hasSandboxEnded: false,
       hasLostOutput: false,
     });
     expect(shown).toEqual(["a", "b"]);

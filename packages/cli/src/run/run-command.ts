@@ -24,6 +24,8 @@ export interface RunOutcome {
   readonly durationMs: number;
   readonly timedOut: boolean;
   readonly outOfMemory: boolean;
+  /** The sandbox has ended with the command, and its files are lost. */
+  readonly hasSandboxEnded: boolean;
   /** The sandbox dropped output before it was read. */
   readonly hasLostOutput: boolean;
 }
@@ -36,7 +38,7 @@ export async function runCommand(guest: Guest, options: RunCommandOptions): Prom
   } catch (error) {
     if (!(error instanceof SandboxError) || error.reason !== "out_of_memory") throw error;
     const killed = { exitCode: exitCodeOfSignal("SIGKILL"), signal: "SIGKILL", timedOut: false, outOfMemory: true };
-    return { ...killed, durationMs: performance.now() - startedAtMs, hasLostOutput: false };
+    return { ...killed, durationMs: performance.now() - startedAtMs, hasSandboxEnded: true, hasLostOutput: false };
   }
 }
 
@@ -63,7 +65,7 @@ async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOu
   for (const promise of [exit, failed.promise]) promise.catch(() => {});
   const { exitCode, signal, durationMs, timedOut, outOfMemory } = await Promise.race([runsToEnd(), failed.promise]);
   const ownExitCode = timedOut ? EXIT_TIMED_OUT : exitCode;
-  return { exitCode: ownExitCode, signal, durationMs, timedOut, outOfMemory, hasLostOutput };
+  return { exitCode: ownExitCode, signal, durationMs, timedOut, outOfMemory, hasSandboxEnded: false, hasLostOutput };
 }
 
 function timeoutIgnored(id: string, timeoutMs: number): SandboxError {

@@ -20,11 +20,10 @@ export async function runInNewSandbox(
 
   return withNewGuest(arguments_, interruption, async (guest) => {
     const outcome = await runCommand(guest, { ...job, env, timeoutMs, onOutput });
-    // Out of memory may have ended the whole sandbox, files included.
-    const { outOfMemory } = outcome;
     using progress = new Progress("downloading", progressOf(arguments_));
     const notice = noticeOf(arguments_);
-    for (const transfer of outOfMemory ? [] : downloads) await download(guest, transfer, { notice, progress });
+    for (const transfer of outcome.hasSandboxEnded ? [] : downloads)
+      await download(guest, transfer, { notice, progress });
     return { outcome, guest };
   });
 }

@@ -1,8 +1,10 @@
+import type { CreateSandboxBody } from "@sandpiper/protocol";
 import type { Verb } from "../command/verb.ts";
 import { containerFrom, containerOptions, namingOptions, splitContainer } from "../options/container-options.ts";
 import {
   commandFrom,
   commandOptions,
+  onFailureOption,
   ownFrom,
   ownOptions,
   shapeFrom,
@@ -32,6 +34,7 @@ export const createVerb: Verb = {
     defaultLanguageOption,
     idleTimeoutOption,
     checkpointsOption,
+    onFailureOption,
     sandboxJsonOption,
     quietOption,
   ],
@@ -50,6 +53,7 @@ export const createVerb: Verb = {
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
       checkpointPolicy: parsePolicy(arguments_, "checkpoints"),
+      onFailure: arguments_.get("on-failure") as CreateSandboxBody["onFailure"],
     };
     const client = await requireNode();
     using progress = new Progress("creating the sandbox", progressOf(arguments_));

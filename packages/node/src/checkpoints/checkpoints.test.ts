@@ -26,6 +26,74 @@ async function setUp(provider = new MockProvider()) {
   return { ...node, id, write, read, damageNewest, chunks };
 }
 
+describe("a sandbox whose instance has ended by itself", () => {
+  const fail = async ({ provider, id, get }: Awaited<ReturnType<typeof setUp>>) => {
+    provider.instance(id).runOutOfMemory();
+    await expect.poll(() => get(id).failure).toMatchObject({ reason: "out_of_memory" });
+  };
+
+  it("returns to its newest checkpoint at its next use", async () => {
+    const node = await setUp();
+    await node.write("saved");
+    const { id: checkpoint } = await node.checkpoints.create(node.owner, node.id, {});
+    await node.write("lost");
+    await fail(node);
+    await expect
+      .poll(() => node.get(node.id))
+      .toMatchObject({ state: "stopped", failure: { reason: "out_of_memory" } });
+    await node.checkpoints.restoreStopped(node.id);
+    expect(await node.read()).toBe("saved");
+    expect(node.get(node.id)).toMatchObject({ state: "ready", failure: null, rolledBackTo: { checkpoint } });
+    expect(node.kinds()).toEqual(expect.arrayContaining(["sandbox.failed", "sandbox.rolled_back"]));
+  });
+
+  it("stays failed without a checkpoint, and refuses requests with its state and not as if they had run", async () => {
+    const node = await setUp();
+    await fail(node);
+    await node.registry.unlocked(node.id);
+    expect(await rejection(Promise.try(() => node.open(node.id)))).toMatchObject({
+      code: "gone",
+      reason: "sandbox_failed",
+      retryable: false,
+      details: { id: node.id, state: "failed", failure: "out_of_memory" },
+    });
+    expect(await node.checkpoints.list(node.owner, node.id)).toEqual([]);
+    const rollback = rejection(node.checkpoints.rollback(node.owner, node.id, {}));
+    expect(await rollback).toMatchObject({ reason: "no_such_checkpoint" });
+    expect(node.get(node.id)).toMatchObject({ state: "failed", failure: { reason: "out_of_memory" } });
+  });
+
+  it("with onFailure keep stays failed, and can be listed, forked and rolled back", async () => {
+    const node = await setUp();
+    const { id, owner, checkpoints, forks, sandboxes } = node;
+    await sandboxes.update(owner, id, { onFailure: "keep" });
+    await node.write("saved");
+    const checkpoint = await checkpoints.create(owner, id, {});
+    await fail(node);
+    await node.registry.unlocked(id);
+    expect(sandboxes.list(owner, { state: "failed" }).items).toMatchObject([{ id, onFailure: "keep" }]);
+    expect(await checkpoints.list(owner, id)).toEqual([checkpoint]);
+    expect(await rejection(checkpoints.pause(owner, id))).toMatchObject({ reason: "sandbox_failed" });
+    const [fork] = await forks.fork(owner, id, {});
+    expect(await node.read(fork?.id)).toBe("saved");
+    expect(node.get(id).state).toBe("failed");
+    expect(await checkpoints.rollback(owner, id, {})).toMatchObject({ state: "ready", failure: null });
+    expect(await node.read()).toBe("saved");
+  });
+
+  it("counts against its key's quota again before it is rolled back", async () => {
+    const node = await setUp();
+    const owner = node.principal({ quota: { maxSandboxes: 1 } });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock", onFailure: "keep" });
+    await node.checkpoints.create(owner, id, {});
+    await fail({ ...node, id });
+    await node.sandboxes.create(owner, { provider: "mock" });
+    const refusal = await rejection(node.checkpoints.rollback(owner, id, {}));
+    expect(refusal).toMatchObject({ reason: "quota_exceeded" });
+    expect(node.get(id).state).toBe("failed");
+  });
+});
+
 describe("a resume", () => {
   it("that waited while the sandbox moved to another node asks its caller to retry", async () => {
     const { checkpoints, owner, id, registry } = await setUp();

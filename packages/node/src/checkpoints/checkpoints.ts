@@ -10,6 +10,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { Capacity } from "../sandboxes/capacity.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { ended, notReady } from "../sandboxes/sandbox-errors.ts";
@@ -23,6 +24,7 @@ import type { RestoreOptions, SaveOptions, SaveRestore } from "./save-restore.ts
 export interface CheckpointsOptions {
   readonly registry: SandboxRegistry;
   readonly access: SandboxAccess;
+  readonly capacity: Pick<Capacity, "reserve">;
   readonly saveRestore: SaveRestore;
   readonly checkpointStore: CheckpointStore;
   readonly ownership: Ownership;
@@ -40,7 +42,7 @@ export class Checkpoints {
   }
 
   async create(principal: Principal, id: string, body: CreateCheckpointBody): Promise<CheckpointResource> {
-    const record = this.find(principal, id, { readOnly: false });
+    const record = this.#findCurrent(principal, id);
     const { name, ttlMs, keepLast, stop } = body;
     const stopAs = stop ? "paused" : undefined;
     return await this.#serialize(record.id, () => this.#save(record.id, { name, ttlMs, keepLast, stopAs }));
@@ -57,12 +59,12 @@ export class Checkpoints {
   /** Newest first. */
   async list(principal: Principal, id: string): Promise<readonly CheckpointResource[]> {
     const record = this.find(principal, id, { readOnly: true });
-    return (await this.#saved(record.id))?.checkpoints.toReversed() ?? [];
+    return (await this.#peek(record.id))?.checkpoints.toReversed() ?? [];
   }
 
   async get(principal: Principal, id: string, checkpoint: string): Promise<CheckpointResource> {
     const record = this.find(principal, id, { readOnly: true });
-    return findCheckpoint(await this.#saved(record.id), checkpoint);
+    return findCheckpoint(await this.#peek(record.id), checkpoint);
   }
 
   async remove(principal: Principal, id: string, wanted: string): Promise<void> {
@@ -83,7 +85,7 @@ export class Checkpoints {
   }
 
   async pause(principal: Principal, id: string): Promise<SandboxResource> {
-    const record = this.find(principal, id, { readOnly: false });
+    const record = this.#findCurrent(principal, id);
     await this.pauseNow(record.id);
     return this.#options.access.resource(principal, this.#currentRecord(record));
   }
@@ -100,7 +102,7 @@ export class Checkpoints {
   }
 
   async resume(principal: Principal, id: string): Promise<SandboxResource> {
-    const record = this.find(principal, id, { readOnly: false });
+    const record = this.#findCurrent(principal, id);
     const ready = await this.#serialize(record.id, async () => {
       const current = this.#currentRecord(record);
       if (current.state === "ready") return current;
@@ -113,6 +115,8 @@ export class Checkpoints {
 
   async rollback(principal: Principal, id: string, body: RollbackBody): Promise<SandboxResource> {
     const record = this.find(principal, id, { readOnly: false });
+    // A failed sandbox counts against no limit.
+    using _ = record.endedAt === null ? undefined : this.#options.capacity.reserve(principal, record, 1);
     const ready = await this.#serialize(record.id, () => this.#rollBack(record, body.checkpoint));
     return this.#options.access.resource(principal, ready);
   }
@@ -166,6 +170,18 @@ export class Checkpoints {
     });
   }
 
+  /** Has the next use of a failed sandbox restore its newest checkpoint, if it has one and its owner wants this. */
+  async recover(id: SandboxId): Promise<void> {
+    const { registry, saveRestore } = this.#options;
+    await this.#serialize(id, async () => {
+      const record = registry.record(id);
+      if (record?.state !== "failed" || record.onFailure !== "restore") return;
+      if (((await this.#peek(id))?.checkpoints.length ?? 0) === 0) return;
+      await saveRestore.retire(record);
+      registry.change(id, { state: "stopped", endedAt: null });
+    });
+  }
+
   /** Deletes expired checkpoints. */
   async expire(): Promise<void> {
     const { registry, ownership, checkpointStore, clock } = this.#options;
@@ -186,10 +202,10 @@ export class Checkpoints {
     }
   }
 
-  /** The record of a sandbox that has not ended and whose provider supports checkpoints. */
+  /** The record of a sandbox that is not destroyed and whose provider supports checkpoints. */
   find(principal: Principal, id: string, options: { readonly readOnly: boolean }): SandboxRecord {
     const record = this.#options.access.find(principal, id, options);
-    if (record.endedAt !== null) throw ended(record);
+    if (record.state === "destroyed") throw ended(record);
     if (record.fidelity === "none") throw noCheckpoints(record);
     return record;
   }
@@ -206,6 +222,12 @@ export class Checkpoints {
     return resumed;
   }
 
+  #findCurrent(principal: Principal, id: string): SandboxRecord {
+    const record = this.find(principal, id, { readOnly: false });
+    if (record.endedAt !== null) throw ended(record);
+    return record;
+  }
+
   async #save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {
     const { saveRestore, registry } = this.#options;
     const checkpoint = await saveRestore.save(id, options);
@@ -220,24 +242,35 @@ export class Checkpoints {
   async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
     const { saveRestore, checkpointStore, registry } = this.#options;
     if (this.#currentRecord(record).stoppedAt !== null) throw notReady(this.#currentRecord(record));
-    const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
+    const saved = await this.#saved(record.id);
+    // A failed sandbox lost no mistake that its owner wants to undo, so its newest checkpoint is the right one.
+    const newest = record.endedAt === null ? undefined : saved?.checkpoints.at(-1)?.id;
+    const checkpoint = findCheckpoint(saved, wanted ?? newest);
     requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
     await using scratch = await checkpointStore.scratch();
     await checkpointStore.load(record, checkpoint.id, scratch.path);
     if (registry.running(record.id) !== undefined) registry.instance(record.id).sandbox.halt();
-    const { state } = this.#currentRecord(record);
+    const { state, failure, endedAt } = this.#currentRecord(record);
     try {
       await saveRestore.retire(record);
+      if (endedAt !== null)
+        registry.change(record.id, { state: "restoring", endedAt: null, name: this.#freeName(record) });
       const target = this.#markRolledBack(this.#currentRecord(record), checkpoint);
       const ready = await saveRestore.restoreFrom(target, scratch.path);
       await this.#announceRollback(ready);
       return ready;
     } catch (thrown) {
       await saveRestore.retire(record);
+      if (endedAt !== null) registry.change(record.id, { state: "failed", failure, endedAt });
       // Its next use restores the newest checkpoint.
-      registry.change(record.id, { state: state === "paused" ? "paused" : "stopped" });
+      else registry.change(record.id, { state: state === "paused" ? "paused" : "stopped" });
       throw thrown;
     }
+  }
+
+  /** Another sandbox may have taken the name of a failed one. */
+  #freeName({ tenant, name }: SandboxRecord): string | null {
+    return name !== null && this.#options.registry.named(tenant, name) !== undefined ? null : name;
   }
 
   /** Records the rollback before callers can reach the sandbox, so that a client that reconnects sees it at once. */
@@ -263,6 +296,11 @@ export class Checkpoints {
 
   async #saved(id: SandboxId): Promise<SavedSandbox | undefined> {
     return (await this.#options.ownership.state(id)).content;
+  }
+
+  /** Also for a failed sandbox whose lease has ended. */
+  #peek(id: SandboxId): Promise<SavedSandbox | undefined> {
+    return this.#options.ownership.peek(id);
   }
 
   #serialize<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {

@@ -178,7 +178,7 @@ export class SaveRestore {
     // As soon as the sandbox runs, the store must not show it as stopped.
     const [restored, committed] = await Promise.allSettled([
       restoring,
-      before && state.commit({ ...before, record: { ...record, state: "ready" } }),
+      before && state.commit({ ...before, record: { ...record, state: "ready", failure: null } }),
     ]);
     if (restored.status === "rejected") {
       await (before && state.commit(before).catch((thrown) => onError(SandboxError.from(thrown), id)));
@@ -190,7 +190,7 @@ export class SaveRestore {
     }
     onStep?.("connected");
     try {
-      const ready = registry.change(id, { state: "ready" });
+      const ready = registry.change(id, { state: "ready", failure: null });
       await registry.attachWithProcesses(restored.value, ready);
       return ready;
     } catch (thrown) {

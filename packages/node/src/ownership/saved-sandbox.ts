@@ -13,6 +13,8 @@ const savedRecordSchema = z.looseObject({
   /** Absent in states of earlier versions. */
   stoppedAt: z.iso.datetime().nullable().default(null),
   endedAt: z.iso.datetime().nullable(),
+  /** Absent in states of earlier versions. */
+  onFailure: z.enum(["restore", "keep"]).default("keep"),
 });
 
 /** The state of a sandbox in the store: enough for any node to restore it. */

@@ -141,4 +141,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX liveSandboxesByName ON sandboxes (tenant, name)
     WHERE name IS NOT NULL AND state NOT IN ('destroyed', 'failed');
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN onFailure TEXT NOT NULL DEFAULT 'keep';
+  `,
 ];

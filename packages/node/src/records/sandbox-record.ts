@@ -29,6 +29,7 @@ export interface SandboxRecord {
   readonly idleTimeoutMs: number | null;
   readonly idleExcept: readonly Activity[];
   readonly onExpiry: SandboxResource["onExpiry"];
+  readonly onFailure: SandboxResource["onFailure"];
   readonly failure: SandboxResource["failure"];
   /** What its checkpoints save. */
   readonly fidelity: SandboxResource["fidelity"];
@@ -55,6 +56,7 @@ export const changeableFields = [
   "idleTimeoutMs",
   "idleExcept",
   "onExpiry",
+  "onFailure",
   "failure",
   "checkpointPolicy",
   "rolledBackTo",

@@ -28,6 +28,7 @@ const full = sandboxRecord({
   idleTimeoutMs: 4,
   idleExcept: ["exec", "client"],
   onExpiry: "pause",
+  onFailure: "keep",
   state: "failed",
   failure: { code: "internal", reason: "r", message: "m" },
   endedAt: new Date(5),

@@ -69,6 +69,7 @@ export function newSandbox(
     idleTimeoutMs: body.idleTimeoutMs === undefined ? defaults.idleTimeoutMs : body.idleTimeoutMs,
     idleExcept: body.idleExcept ?? [],
     onExpiry: body.onExpiry ?? "destroy",
+    onFailure: body.onFailure ?? (provider.capabilities.supportsContainers ? "keep" : "restore"),
     fidelity,
     checkpointPolicy: checkpointPolicy(body.checkpointPolicy === undefined ? ownPolicy : body.checkpointPolicy),
   };

@@ -27,12 +27,11 @@ export function beingDestroyed({ id, state }: SandboxRecord): SandboxError {
   return new SandboxError("sandbox_destroyed", { message: `sandbox ${id} is being destroyed`, details: { id, state } });
 }
 
+/** Not the reason of the failure: a caller must not take it for the outcome of its own request. */
 export function ended({ id, state, failure }: SandboxRecord): SandboxError {
-  return SandboxError.fromFields({
-    code: "gone",
-    reason: failure?.reason ?? "sandbox_destroyed",
-    message: `sandbox ${id} is ${state}${failure === null ? "" : `: ${failure.message}`}`,
-    hint: "create a new one",
-    details: { id, state },
-  });
+  if (state === "failed") {
+    const message = `sandbox ${id} has failed${failure === null ? "" : `: ${failure.message}`}`;
+    return new SandboxError("sandbox_failed", { message, details: { id, state, failure: failure?.reason } });
+  }
+  return new SandboxError("sandbox_destroyed", { message: `sandbox ${id} is ${state}`, details: { id, state } });
 }

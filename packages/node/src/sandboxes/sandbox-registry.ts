@@ -45,6 +45,7 @@ export class SandboxRegistry {
   readonly #destructions = new Map<SandboxId, Promise<void>>();
   readonly #activityObservers: ActivityObserver[] = [];
   readonly #expiryListeners: ExpiryListener[] = [];
+  readonly #failureListeners: ((id: SandboxId) => void)[] = [];
   #isReleased = false;
 
   constructor(options: SandboxRegistryOptions) {
@@ -54,6 +55,11 @@ export class SandboxRegistry {
   /** Applies to sandboxes that are attached from now on. */
   observeActivity(observer: ActivityObserver): void {
     this.#activityObservers.push(observer);
+  }
+
+  /** Called once the end of a sandbox whose instance ended by itself is recorded. */
+  onFailed(listener: (id: SandboxId) => void): void {
+    this.#failureListeners.push(listener);
   }
 
   onExpired(listener: ExpiryListener): void {
@@ -232,6 +238,7 @@ export class SandboxRegistry {
     const error = sandbox.failure ?? new SandboxError("instance_crashed", { message: "the instance ended" });
     try {
       this.fail(sandbox, error);
+      for (const listener of this.#failureListeners) listener(sandbox.id);
     } catch (thrown) {
       const problem = SandboxError.from(thrown);
       onError(problem, sandbox.id);

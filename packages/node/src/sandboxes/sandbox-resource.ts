@@ -29,6 +29,7 @@ export function sandboxResource(
     idleTimeoutMs: record.idleTimeoutMs,
     idleExcept: [...record.idleExcept],
     onExpiry: record.onExpiry,
+    onFailure: record.onFailure,
     expiresAt: record.expiresAt?.toISOString() ?? null,
     stoppedAt: record.stoppedAt?.toISOString() ?? null,
     fidelity: record.fidelity,

@@ -122,6 +122,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError,
   });
   registry.observeActivity((id, next) => automatic.watch(id, next));
+  registry.onFailed((id) => void checkpoints.recover(id).catch((error) => onError(error, id)));
   registry.onExpired((record, expired) => {
     const end = record.onExpiry === "pause" ? checkpoints.pauseNow(record.id) : sandboxes.destroy(record, { expired });
     end.catch((error) => options.onError(error, { sandboxId: record.id, expired }));

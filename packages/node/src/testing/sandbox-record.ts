@@ -28,6 +28,7 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     idleTimeoutMs: null,
     idleExcept: [],
     onExpiry: "destroy",
+    onFailure: "restore",
     failure: null,
     fidelity: "none",
     checkpointPolicy: null,

@@ -53,6 +53,11 @@ const lifetimes = {
   idleExcept: z.array(activitySchema),
   /** The action when either time limit is reached; `pause` needs a provider with checkpoints. */
   onExpiry: z.enum(["destroy", "pause"]),
+  /**
+   * If its instance ends by itself: `restore` returns it to its newest checkpoint at its next use, `keep` leaves it failed.
+   * The default is `keep` for containers, whose volumes outlive them, and `restore` otherwise.
+   */
+  onFailure: z.enum(["restore", "keep"]),
 };
 const shape = {
   memoryMib: z.int().min(1).max(MAX_MIB),

@@ -17,20 +17,10 @@ describe("the memory limit", () => {
     expect(stdout).toBe(`${64 << 20}\n`);
   });
 
-  it("ends a sandbox that exceeds it, and reports why", async () => {
-    await using other = await fixture.create();
-    await using sandbox = await fixture.create({ memoryMib: 96 });
-    await expect(sandbox.exec(hog(400))).rejects.toThrow(/exceeded its memory limit: its limit is 96 MiB/);
-    expect(await sandbox.closed).toMatchObject({ reason: "out_of_memory" });
-    expect(sandbox.state).toBe("failed");
-    expect((await other.exec("echo still here")).stdout).toBe("still here\n");
-  });
-
-  it("is the machine's memory for programs inside, apart from gVisor's own", async () => {
+  it("is the machine's memory for programs inside", async () => {
     await using sandbox = await fixture.create({ memoryMib: 512 });
     const { stdout } = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo");
-    expect(Number(stdout)).toBeGreaterThanOrEqual(512 * 1024);
-    expect(Number(stdout)).toBeLessThan(600 * 1024);
+    expect(Number(stdout)).toBe(512 * 1024);
   });
 
   it("does not count files", async () => {

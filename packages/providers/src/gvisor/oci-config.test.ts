@@ -1,7 +1,7 @@
 import type { InstanceSpec } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { ociConfig, SENTRY_MEMORY_MIB } from "./oci-config.ts";
+import { ociConfig } from "./oci-config.ts";
 
 const spec: InstanceSpec = {
   id: createSandboxId(),
@@ -31,7 +31,7 @@ const config = ociConfig(options) as {
 
 describe("the OCI configuration of a sandbox", () => {
   it("sets every limit of the spec", () => {
-    const bytes = (256 + SENTRY_MEMORY_MIB) << 20;
+    const bytes = 256 << 20;
     expect(config.linux.resources).toEqual({
       memory: { limit: bytes, swap: bytes },
       cpu: { quota: 50_000, period: 100_000 },

@@ -1,12 +1,10 @@
 import type { InstanceSpec } from "@sandpiper/core";
 import type { Image } from "./image.ts";
+import { bootMemoryBytes } from "./memory-limits.ts";
 import { bindMount, tmpfsMount } from "./mount.ts";
 
 /** The agent's path inside an instance. */
 const AGENT_PATH = "/.sandpiper/agent";
-
-/** gVisor's own memory counts against the limit: 15 MiB after boot, and about half a MiB for each process inside. */
-export const SENTRY_MEMORY_MIB = 64;
 
 /** Host processes for each process inside (two, for each of two users at their limit), and gVisor's own. */
 const HOST_TASKS_PER_PROCESS = 4;
@@ -73,13 +71,13 @@ export interface OciConfigOptions {
 
 /** The `config.json` of an instance, as the OCI runtime specification defines it. */
 export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
-  const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
+  const memoryBytes = bootMemoryBytes(spec);
   return {
     ociVersion: "1.0.2",
     hostname: "sandpiper",
     root: { path: image.root, readonly: false },
     process: {
-      args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user"],
+      args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user", "--kill-largest"],
       cwd: "/",
       env: Object.entries(DEFAULT_ENV).map(([name, value]) => `${name}=${value}`),
       user: { uid: 0, gid: 0 },

@@ -18,6 +18,7 @@ import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
 import { Images } from "./images.ts";
 import { GvisorInstance, removeInstance } from "./instance.ts";
+import { settleMemory } from "./memory-limits.ts";
 import { ociConfig } from "./oci-config.ts";
 
 export interface GvisorProviderOptions extends KernelProviderOptions, Omit<GvisorOptions, "stateDirectory"> {}
@@ -44,6 +45,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
   create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
     return this.#launch(spec, signal, async (host, directory) => {
       await requireLaunched(host, spec.id, await host.runsc.run(spec, directory, signal), signal);
+      await settleMemory(host, spec);
       return new GvisorInstance(host, { spec, isAdopted: false });
     });
   }
@@ -53,6 +55,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
     const { id } = spec;
     return this.#launch(spec, signal, async (host, directory) => {
       await requireLaunched(host, id, await host.runsc.create(spec, directory, signal), signal);
+      await settleMemory(host, spec);
       return {
         id,
         restore: (image, abort) =>
@@ -79,7 +82,11 @@ export class GvisorProvider extends KernelProvider implements Provider {
   async adopt(id: SandboxId): Promise<Instance> {
     const host = await this.#findHost();
     const { spec } = await host.store.claim(id);
-    if (isFifoPairHeld(host.store.directory(id))) return new GvisorInstance(host, { spec, isAdopted: true });
+    if (isFifoPairHeld(host.store.directory(id))) {
+      // The earlier program may have ended between the start and this step.
+      await settleMemory(host, spec);
+      return new GvisorInstance(host, { spec, isAdopted: true });
+    }
     throw new SandboxError("instance_ended", {
       message: `instance ${id} cannot be adopted: it has ended`,
       hint: "remove the instance, and create a new sandbox",

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
 import type { Cgroups } from "./cgroups.ts";
@@ -25,6 +25,13 @@ export class CgroupsV1 implements Cgroups {
 
   async kill(path: string): Promise<void> {
     killAll(await this.processes(path));
+  }
+
+  async raiseMemory(path: string, bytes: number): Promise<void> {
+    const set = (name: string) => writeFile(join(this.#root, "memory", path, name), String(bytes), { flag: "r+" });
+    // Memory cannot exceed the sum of memory and swap.
+    if (this.canLimitSwap) await set("memory.memsw.limit_in_bytes");
+    await set("memory.limit_in_bytes");
   }
 
   async oomKills(path: string): Promise<number> {

@@ -27,6 +27,10 @@ export class CgroupsV2 implements Cgroups {
     if (asOne === false) killAll(await this.processes(path));
   }
 
+  async raiseMemory(path: string, bytes: number): Promise<void> {
+    await writeFile(join(this.#root, path, "memory.max"), String(bytes), { flag: "r+" });
+  }
+
   async oomKills(path: string): Promise<number> {
     const file = join(this.#root, path, "memory.events");
     return readCounter(await readFile(file, "utf8").catch(() => ""), "oom_kill");

@@ -44,6 +44,15 @@ describe("a host with cgroup v1", () => {
     expect(await findCgroups(root)?.oomKills("/other")).toBe(0);
   });
 
+  it("raises the limit of memory and swap before that of memory", async () => {
+    for (const name of ["memsw.", ""]) await write(`memory/box/memory.${name}limit_in_bytes`, "0");
+    await write("memory/memory.memsw.limit_in_bytes", "");
+    await findCgroups(root)?.raiseMemory("/box", 4096);
+    for (const name of ["memsw.", ""]) {
+      expect(await readFile(join(root, `memory/box/memory.${name}limit_in_bytes`), "utf8")).toBe("4096");
+    }
+  });
+
   it("removes a cgroup from every hierarchy", async () => {
     await mkdir(join(root, "cpu/box"));
     await mkdir(join(root, "pids/box"));
@@ -77,6 +86,12 @@ describe("a host with cgroup v2", () => {
     expect(findCgroups(root)?.canLimitSwap).toBe(false);
     expect(await readFile(join(root, "cgroup.subtree_control"), "utf8")).toBe("+memory");
     expect((await readdir(root)).toSorted()).toEqual(["cgroup.controllers", "cgroup.subtree_control"]);
+  });
+
+  it("raises the limit of memory", async () => {
+    await write("box/memory.max", "0");
+    await findCgroups(root)?.raiseMemory("/box", 4096);
+    expect(await readFile(join(root, "box/memory.max"), "utf8")).toBe("4096");
   });
 
   it("counts OOM kills", async () => {
@@ -116,6 +131,7 @@ describe("endCgroup", () => {
         canLimitSwap: true,
         processes: async () => left,
         kill: async (path) => void killed.push(`${path} ${left.pop()}`),
+        raiseMemory: async () => {},
         oomKills: async () => 0,
         remove: async () => left.length === 0,
       },

@@ -39,6 +39,7 @@ export function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">)
     idleTimeoutMs: null,
     idleExcept: [],
     onExpiry: "destroy",
+    onFailure: "restore",
     expiresAt: null,
     stoppedAt: null,
     failure: null,

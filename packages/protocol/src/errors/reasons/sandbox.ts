@@ -22,6 +22,7 @@ export const sandboxReasons = {
   sandbox_destroyed: { code: "gone", meaning: "The sandbox has been destroyed.", hint: "create a new sandbox", details: { id: "string?", state: "string?" } },
   name_in_use: { code: "already_exists", meaning: "Another sandbox of the tenant has this name.", hint: "use another name, or rename or destroy that sandbox", details: { name: "string", sandbox: "string" } },
   sandbox_exists: { code: "already_exists", meaning: "A sandbox with this id already exists.", hint: "use another id", details: { id: "string?" } },
+  sandbox_failed: { code: "gone", meaning: "The instance of the sandbox has ended by itself, and the request did not run.", hint: "list its checkpoints; roll it back to one, or fork one to copy files out; without checkpoints, create a new sandbox", details: { id: "string", state: "string", failure: "string?" } },
   sandbox_in_use: { code: "failed_precondition", meaning: "Another client is attached to the sandbox.", hint: "take the sandbox over, or retry when that client has left" },
   sandbox_limit: { code: "resource_exhausted", meaning: "As many sandboxes exist as maxSandboxes allows.", hint: "destroy a sandbox, or raise maxSandboxes", details: { maxSandboxes: "number" } },
   sandbox_paused: { code: "failed_precondition", meaning: "The sandbox is paused.", hint: "resume it", details: { id: "string", state: "string" } },
