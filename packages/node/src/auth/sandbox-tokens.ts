@@ -1,48 +1,32 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { isSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
-import { writePrivateFile } from "./private-file.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 
-const SECRET_BYTES = 32;
 const TOKEN = /^spt_([0-9a-f-]{36})_([A-Za-z0-9_-]{43})$/;
 
 /** Verified in place of a malformed token, so that it takes as long as a wrong one. */
 const noToken = { id: "00000000-0000-4000-8000-000000000000", signature: "_".repeat(43) };
 
-/** Tokens that grant access to one sandbox each. They are derived from the node's secret and never stored. */
+/** Tokens that grant access to one sandbox each. They are derived from secrets and never stored. */
 export class SandboxTokens {
-  readonly #secret: Uint8Array;
+  readonly #keys: readonly [Uint8Array, ...Uint8Array[]];
 
-  constructor(secret: Uint8Array) {
-    this.#secret = secret;
+  /** The first key signs, and all verify. */
+  constructor(keys: readonly [Uint8Array, ...Uint8Array[]]) {
+    this.#keys = keys;
   }
 
   tokenOf(id: SandboxId): string {
-    return `spt_${id}_${this.#signature(id)}`;
+    return `spt_${id}_${signatureOf(this.#keys[0], id)}`;
   }
 
   /** Undefined if the token is not from this node. */
   verify(token: string): SandboxId | undefined {
     const [, id = noToken.id, signature = noToken.signature] = TOKEN.exec(token) ?? [];
-    const isMatch = timingSafeEqual(Buffer.from(this.#signature(id)), Buffer.from(signature));
-    return isMatch && isSandboxId(id) && id !== noToken.id ? id : undefined;
-  }
-
-  #signature(id: string): string {
-    return createHmac("sha256", this.#secret).update(id).digest("base64url");
+    const isMatch = (key: Uint8Array) => timingSafeEqual(Buffer.from(signatureOf(key, id)), Buffer.from(signature));
+    return this.#keys.some(isMatch) && isSandboxId(id) && id !== noToken.id ? id : undefined;
   }
 }
 
-/** Uses the secret in the node's home, and creates it at first use. */
-export function openSandboxTokens(home: string): SandboxTokens {
-  const path = join(home, "secret");
-  if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
-  const secret = readFileSync(path);
-  if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
-  throw new SandboxError("secret_corrupt", {
-    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
-    hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
-    details: { path },
-  });
+function signatureOf(key: Uint8Array, id: string): string {
+  return createHmac("sha256", key).update(id).digest("base64url");
 }

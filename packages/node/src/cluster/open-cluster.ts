@@ -3,6 +3,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { KeyRecord } from "../records/key-record.ts";
+import { SignedStore } from "../store/signed-store.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -35,14 +36,16 @@ export async function openCluster(options: OpenClusterOptions) {
   const { home, leaseMs, maxSkewMs } = config;
   await using undo = new AsyncDisposableStack();
   const node = { id: openNodeId(home), url: advertisedUrl(config) };
-  const secret = new ClusterSecret({ home, configured: config.clusterSecret });
-  const joined = await joinCluster({ store, secret, clock });
-  const proof = new NodeProof({ key: joined.keys.nodeProof, node, clock });
+  const { clusterSecret: configured, acceptedClusterSecrets: accepted } = config;
+  const secret = new ClusterSecret({ home, configured, accepted });
+  const { id, keyring } = await joinCluster({ store, secret, clock });
+  const control = new SignedStore({ store, keyring, clock });
+  const proof = new NodeProof({ keys: keyring.keys("node proof"), node, clock });
   const nudge = (url: string, id: SandboxId) => sendNudge(url, id, proof);
-  const keys = undo.use(new SharedKeyService({ store, home, own: ownKeys, clock, onError }));
+  const keys = undo.use(new SharedKeyService({ store: control, clusterId: id, home, own: ownKeys, clock, onError }));
   await keys.open();
   const registry = new NodeRegistry({
-    store,
+    store: control,
     node: { ...node, version },
     clock,
     leaseMs,
@@ -52,9 +55,9 @@ export async function openCluster(options: OpenClusterOptions) {
   });
   const onFailure = (thrown: unknown) => onError(SandboxError.from(thrown));
   const timing = { durationMs: leaseMs, maxSkewMs, checkpointBudgetMs: CHECKPOINT_BUDGET_MS };
-  const leases = new Leases({ ...timing, store, node, clock, nudge, onError: onFailure });
+  const leases = new Leases({ ...timing, store: control, node, clock, nudge, onError: onFailure });
   const quotas = new SharedQuotas({
-    store,
+    store: control,
     nodeId: node.id,
     clock,
     hasQuota: (keyId) => keys.hasQuota(keyId),
@@ -67,14 +70,15 @@ export async function openCluster(options: OpenClusterOptions) {
   return {
     node,
     store,
-    tokens: new SandboxTokens(joined.keys.sandboxTokens),
+    keyring,
+    tokens: new SandboxTokens(keyring.keys("sandbox tokens")),
     keys,
     quotas,
     registry,
     proof,
     nudge,
     leases,
-    states: new FencedStates({ store, clock, leases, onError: onFailure }),
+    states: new FencedStates({ store: control, clock, leases, onError: onFailure }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

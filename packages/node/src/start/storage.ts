@@ -2,7 +2,10 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxError } from "@sandpiper/core";
 import { KeyService } from "../auth/key-service.ts";
-import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
+import { Keyring } from "../auth/keyring.ts";
+import { openNodeSecrets } from "../auth/node-secret.ts";
+import { SandboxTokens } from "../auth/sandbox-tokens.ts";
+import { openNodeId } from "../cluster/node-id.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
@@ -51,11 +54,13 @@ export function createStorage(
   },
 ) {
   const { clock, database, cluster, onError } = parts;
+  const secrets = () => openNodeSecrets(config.home);
   const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
   return {
     database,
     cluster,
     store,
+    keyring: cluster?.keyring ?? new Keyring({ secrets: secrets(), salt: openNodeId(config.home) }),
     checkpointStore: new CheckpointStore({ store, clock, directory: join(config.home, "checkpoints") }),
     records: new SqliteSandboxRecords(database),
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
@@ -64,7 +69,7 @@ export function createStorage(
     audit: new SqliteAuditLog(database, { clock, onError }),
     webhookRecords: new SqliteWebhookRecords(database, { clock }),
     ownKeys: new KeyService(database, { clock }),
-    tokens: cluster?.tokens ?? openSandboxTokens(config.home),
+    tokens: cluster?.tokens ?? new SandboxTokens(secrets()),
   };
 }
 
