@@ -35,6 +35,7 @@ export const verbTable: VerbTable = {
   pool: async () => (await import("./verbs/pool.ts")).poolVerb,
   nodes: async () => (await import("./verbs/nodes.ts")).nodesVerb,
   node: async () => (await import("./verbs/node.ts")).nodeVerb,
+  store: async () => (await import("./verbs/store.ts")).storeVerb,
   mcp: async () => (await import("./verbs/mcp.ts")).mcpVerb,
   doctor: async () => (await import("./verbs/doctor.ts")).doctorVerb,
   completion: async () => (await import("./verbs/completion.ts")).createCompletionVerb(verbTable),

@@ -1,4 +1,4 @@
-import type { Clock, SandboxId } from "@sandpiper/protocol";
+import { type Clock, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { type FencedState, removeState } from "./fenced-state.ts";
 import { insist } from "./insist.ts";
 import type { JsonObject, Versioned } from "./json-object.ts";
@@ -225,10 +225,18 @@ export class HeldLease implements Lease {
 
   /** Reads the lock again; only the owner changes the owner's part of it. */
   async #isStillOurs(): Promise<boolean> {
-    const stored = await this.#options.lock.read();
+    const stored = await this.#options.lock.read().catch((thrown) => this.#inPlaceOf(thrown));
     if (stored === undefined || stored.value.nonce !== this.#nonce || stored.value.owner === null) return false;
     this.#stored = stored;
     return true;
+  }
+
+  /** A live owner replaces a version that no node wrote, or an old one, with its own. */
+  #inPlaceOf(thrown: unknown): Versioned<Lock> {
+    const tag = thrown instanceof SandboxError ? thrown.details["tag"] : undefined;
+    if (typeof tag !== "string" || !this.#isInTime()) throw thrown;
+    this.#options.onError(thrown);
+    return { value: this.#stored.value, tag };
   }
 
   #noticeWaiter(): void {

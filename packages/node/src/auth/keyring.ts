@@ -48,6 +48,11 @@ export class Keyring {
     return key;
   }
 
+  /** The keys of all secrets for a purpose, the current one first. */
+  keys(purpose: string): readonly [Buffer, ...Buffer[]] {
+    return this.ids.map((secretId) => this.key(purpose, { secretId }) as Buffer) as [Buffer, ...Buffer[]];
+  }
+
   #idOf(secret: string | Uint8Array): string {
     return createHmac("sha256", this.#derive(secret, "sandpiper secret id")).digest("hex").slice(0, ID_CHARACTERS);
   }

@@ -6,7 +6,8 @@ import { sandboxRecord } from "../testing/sandbox-record.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { KeyService } from "./key-service.ts";
 import { NodeAuthenticator } from "./node-authenticator.ts";
-import { openSandboxTokens, type SandboxTokens } from "./sandbox-tokens.ts";
+import { openNodeSecrets } from "./node-secret.ts";
+import { SandboxTokens } from "./sandbox-tokens.ts";
 
 let home: ScratchHome;
 let clock: FakeClock;
@@ -19,7 +20,7 @@ beforeEach(() => {
   home = new ScratchHome();
   clock = new FakeClock();
   keys = new KeyService(home.database, { clock });
-  tokens = openSandboxTokens(home.path);
+  tokens = new SandboxTokens(openNodeSecrets(home.path));
   records = new SqliteSandboxRecords(home.database);
   authenticator = new NodeAuthenticator({ keys, tokens, records });
 });

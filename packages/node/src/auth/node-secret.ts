@@ -6,15 +6,24 @@ import { writePrivateFile } from "./private-file.ts";
 
 const SECRET_BYTES = 32;
 
-/** The secret in the node's home, created at first use. */
-export function openNodeSecret(home: string): Uint8Array {
+/**
+ * The secrets in the node's home, created at first use. The file holds them without separators: the first one protects new data, and
+ * the others are accepted, too, until an operator removes them.
+ */
+export function openNodeSecrets(home: string): readonly [Uint8Array, ...Uint8Array[]] {
   const path = join(home, "secret");
   if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
-  const secret = readFileSync(path);
-  if (secret.length === SECRET_BYTES) return secret;
-  throw new SandboxError("secret_corrupt", {
-    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
-    hint: "restore it from a backup; if you delete it, the checkpoints in this home cannot be read any more, and every sandbox gets a new token",
+  const bytes = readFileSync(path);
+  if (bytes.length === 0 || bytes.length % SECRET_BYTES !== 0) throw corrupt(path, bytes.length);
+  const secretAt = (index: number) => bytes.subarray(index * SECRET_BYTES, (index + 1) * SECRET_BYTES);
+  const others = Array.from({ length: bytes.length / SECRET_BYTES - 1 }, (_, index) => secretAt(index + 1));
+  return [secretAt(0), ...others];
+}
+
+function corrupt(path: string, length: number): SandboxError {
+  return new SandboxError("secret_corrupt", {
+    message: `the node's secret ${path} has ${length} bytes instead of ${SECRET_BYTES} for each secret; the file was not changed`,
+    hint: "restore it from a backup; without it, checkpoints cannot be read and tokens are invalid",
     details: { path },
   });
 }

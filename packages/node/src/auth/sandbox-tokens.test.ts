@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { createSandboxId } from "@sandpiper/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
-import { openSandboxTokens } from "./sandbox-tokens.ts";
+import { openNodeSecrets } from "./node-secret.ts";
+import { SandboxTokens } from "./sandbox-tokens.ts";
+
+const openSandboxTokens = (path: string) => new SandboxTokens(openNodeSecrets(path));
 
 let home: ScratchHome;
 
@@ -56,6 +59,20 @@ describe("a sandbox token", () => {
 });
 
 describe("the node's secret", () => {
+  it("is replaced without invalidating tokens while the earlier one stays in the file", () => {
+    const path = join(home.path, "secret");
+    const id = createSandboxId();
+    const token = openSandboxTokens(home.path).tokenOf(id);
+    const [earlier] = openNodeSecrets(home.path);
+    const next = Buffer.alloc(32, 7);
+    writeFileSync(path, Buffer.concat([next, earlier]));
+    const rotated = openSandboxTokens(home.path);
+    expect(rotated.verify(token)).toBe(id);
+    expect(rotated.tokenOf(id)).not.toBe(token);
+    writeFileSync(path, next);
+    expect(openSandboxTokens(home.path).verify(token)).toBeUndefined();
+  });
+
   it("is readable by its owner only", () => {
     openSandboxTokens(home.path);
     expect(statSync(join(home.path, "secret")).mode & 0o777).toBe(0o600);

@@ -39,9 +39,9 @@ describe("a cluster", () => {
     const first = await enter(0);
     const secret = readFileSync(secretFile(0), "utf8").trim();
     const id = createSandboxId();
-    const token = new SandboxTokens(first.keys.sandboxTokens).tokenOf(id);
+    const token = new SandboxTokens(first.keyring.keys("sandbox tokens")).tokenOf(id);
     const second = await enter(1, secret);
-    expect(new SandboxTokens(second.keys.sandboxTokens).verify(token)).toBe(id);
+    expect(new SandboxTokens(second.keyring.keys("sandbox tokens")).verify(token)).toBe(id);
     writeFileSync(secretFile(1), `${secret}\n`);
     expect(await enter(1)).toEqual(first);
   });
@@ -78,10 +78,27 @@ describe("a cluster", () => {
     expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "secret_corrupt" });
   });
 
-  it("derives a different key for each purpose", async () => {
-    const { keys } = await enter(0);
-    expect(keys.sandboxTokens).not.toEqual(keys.nodeProof);
-    expect([keys.sandboxTokens.length, keys.nodeProof.length]).toEqual([32, 32]);
+  it("is joined during a replacement of its secret with either secret, and not with an invalid signature", async () => {
+    await enter(0, "the earlier secret");
+    const home = homeOf(1);
+    const both = new ClusterSecret({ home, configured: "the next secret!", accepted: ["the earlier secret"] });
+    expect((await joinCluster({ store, clock, secret: both })).keyring.ids).toHaveLength(2);
+    writeFileSync(secretFile(1), "the next secret!\nthe earlier secret\n");
+    expect((await enter(1)).keyring.ids).toHaveLength(2);
+    expect(await rejection(enter(1, "the next secret!"))).toMatchObject({ reason: "wrong_cluster_secret" });
+    const { bytes } = (await store.get("cluster.json")) ?? { bytes: new Uint8Array() };
+    const text = Buffer.from(bytes).toString();
+    await store.put("cluster.json", Buffer.from(text.replace(/"createdAt":"\d{4}/, '"createdAt":"1999')));
+    expect(await rejection(enter(0, "the earlier secret"))).toMatchObject({ reason: "object_forged" });
+  });
+
+  it("is refused with instructions if an earlier version created it without a signature", async () => {
+    const content = { id: crypto.randomUUID(), createdAt: new Date().toISOString(), check: "x" };
+    await store.put("cluster.json", Buffer.from(JSON.stringify(content)));
+    expect(await rejection(enter(0, "a secret of the cluster"))).toMatchObject({
+      reason: "store_not_migrated",
+      hint: expect.stringContaining("sandpiper store migrate"),
+    });
   });
 });
 

@@ -1,27 +1,18 @@
-import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import { z } from "zod";
-import type { ClusterSecret } from "./cluster-secret.ts";
+import { Keyring } from "../auth/keyring.ts";
+import { contentOf, signObject, verifyObject } from "../store/signed-object.ts";
+import type { ClusterSecret, ClusterSecrets } from "./cluster-secret.ts";
 
-const CLUSTER_OBJECT = "cluster.json";
-const KEY_BYTES = 32;
+export const CLUSTER_OBJECT = "cluster.json";
 
-const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime(), check: z.string() });
+const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime() });
 
-/** Derived from the cluster's secret, one key per purpose, so that none reveals another. */
-interface ClusterKeys {
-  /** Signs sandbox tokens, which are valid on any node. */
-  readonly sandboxTokens: Uint8Array;
-  /** Signs requests between nodes. */
-  readonly nodeProof: Uint8Array;
-  /** Stored in the cluster's store, to check the secret of a joining node. */
-  readonly check: string;
-}
-
-export interface Cluster {
+export interface JoinedCluster {
   readonly id: string;
   readonly createdAt: Date;
-  readonly keys: ClusterKeys;
+  readonly keyring: Keyring;
 }
 
 export interface JoinClusterOptions {
@@ -34,10 +25,10 @@ export interface JoinClusterOptions {
  * Creates the cluster of a store, or joins it with its secret. A node with another secret is refused, and never overwrites
  * anything in the store.
  */
-export async function joinCluster(options: JoinClusterOptions): Promise<Cluster> {
+export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCluster> {
   const { store, secret } = options;
   const existing = await store.get(CLUSTER_OBJECT);
-  if (existing !== undefined) return joinExisting(existing.bytes, options);
+  if (existing !== undefined) return joinExisting(existing, options);
   const known = secret.find();
   const created = await createCluster(known ?? secret.make(), options);
   if (created !== undefined) return created;
@@ -45,36 +36,40 @@ export async function joinCluster(options: JoinClusterOptions): Promise<Cluster>
   if (known === undefined) secret.forget();
   const theirs = await store.get(CLUSTER_OBJECT);
   if (theirs === undefined) throw damaged(store, "it was created and deleted again");
-  return joinExisting(theirs.bytes, options);
+  return joinExisting(theirs, options);
 }
 
-async function createCluster(secret: string, { store, clock }: JoinClusterOptions): Promise<Cluster | undefined> {
+async function createCluster(
+  secrets: ClusterSecrets,
+  { store, clock }: JoinClusterOptions,
+): Promise<JoinedCluster | undefined> {
   const id = randomUUID();
   const createdAt = clock.now();
-  const keys = deriveClusterKeys(secret, id);
-  const content = { id, createdAt: createdAt.toISOString(), check: keys.check };
-  const tag = await store.put(CLUSTER_OBJECT, Buffer.from(JSON.stringify(content)), { ifAbsent: true });
-  return tag === undefined ? undefined : { id, createdAt, keys };
+  const keyring = new Keyring({ secrets, salt: id });
+  const content = Buffer.from(JSON.stringify({ id, createdAt: createdAt.toISOString() }));
+  const name = { key: CLUSTER_OBJECT, sequence: createdAt.getTime() };
+  const tag = await store.put(CLUSTER_OBJECT, signObject(keyring, name, content), { ifAbsent: true });
+  return tag === undefined ? undefined : { id, createdAt, keyring };
 }
 
-function joinExisting(bytes: Uint8Array, { store, secret }: JoinClusterOptions): Cluster {
-  const { id, createdAt, check } = parseCluster(bytes, store);
-  const known = secret.find();
-  if (known === undefined) throw noSecret(store, secret);
-  const keys = deriveClusterKeys(known, id);
-  const [ours, theirs] = [Buffer.from(keys.check), Buffer.from(check)];
-  if (ours.length !== theirs.length || !timingSafeEqual(ours, theirs)) throw wrongSecret(store, secret);
-  return { id, createdAt: new Date(createdAt), keys };
-}
-
-function deriveClusterKeys(secret: string, clusterId: string): ClusterKeys {
-  const key = (purpose: string) =>
-    new Uint8Array(hkdfSync("sha256", secret, clusterId, `sandpiper ${purpose}`, KEY_BYTES));
-  return {
-    sandboxTokens: key("sandbox tokens"),
-    nodeProof: key("node proof"),
-    check: createHmac("sha256", key("check")).update(clusterId).digest("base64url"),
-  };
+/** The keys depend on the cluster's id, so the id is read before the signature over it can be checked. */
+function joinExisting(
+  { bytes, tag }: { readonly bytes: Uint8Array; readonly tag: string },
+  { store, secret }: JoinClusterOptions,
+): JoinedCluster {
+  const content = contentOf(bytes);
+  if (content === undefined) throw isJson(bytes) ? notMigrated(store) : damaged(store, "it cannot be read");
+  const { id, createdAt } = parseCluster(content, store);
+  const secrets = secret.find();
+  if (secrets === undefined) throw noSecret(store, secret);
+  const keyring = new Keyring({ secrets, salt: id });
+  const verified = verifyObject(keyring, CLUSTER_OBJECT, bytes);
+  if (!("fault" in verified)) return { id, createdAt: new Date(createdAt), keyring };
+  if (verified.fault === "unknown secret") throw wrongSecret(store, secret);
+  throw new SandboxError("object_forged", {
+    message: `${CLUSTER_OBJECT} in ${store.label}, which identifies the cluster, has an invalid signature`,
+    details: { key: CLUSTER_OBJECT, store: store.label, tag },
+  });
 }
 
 function parseCluster(bytes: Uint8Array, store: ObjectStore): z.infer<typeof clusterSchema> {
@@ -85,11 +80,27 @@ function parseCluster(bytes: Uint8Array, store: ObjectStore): z.infer<typeof clu
   }
 }
 
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(Buffer.from(bytes).toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function damaged({ label }: ObjectStore, why: string, cause?: unknown): SandboxError {
   return new SandboxError("object_damaged", {
     message: `${CLUSTER_OBJECT} in ${label}, which identifies the cluster, is damaged: ${why}; the object was not changed`,
     details: { store: label },
     cause,
+  });
+}
+
+function notMigrated({ label }: ObjectStore): SandboxError {
+  return new SandboxError("store_not_migrated", {
+    message: `${CLUSTER_OBJECT} in ${label} has no signature: an earlier version of Sandpiper wrote this store, or another program changed it`,
+    details: { store: label },
   });
 }
 

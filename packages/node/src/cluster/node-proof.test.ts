@@ -15,8 +15,8 @@ let receiver: NodeProof;
 
 beforeEach(() => {
   clock = new FakeClock();
-  sender = new NodeProof({ key, node: a, clock });
-  receiver = new NodeProof({ key, node: b, clock });
+  sender = new NodeProof({ keys: [key], node: a, clock });
+  receiver = new NodeProof({ keys: [key], node: b, clock });
 });
 
 const refused = expect.objectContaining({ code: "unauthenticated", reason: "bad_node_proof" });
@@ -29,7 +29,7 @@ describe("a node's proof", () => {
   });
 
   it("is refused by a node without a URL, to which no node sends requests", () => {
-    const unreachable = new NodeProof({ key, node: { ...b, url: null }, clock });
+    const unreachable = new NodeProof({ keys: [key], node: { ...b, url: null }, clock });
     for (const url of [b.url, "", "null"]) {
       expect(() => unreachable.verify(sender.sign(request, url), request)).toThrow(refused);
     }
@@ -48,7 +48,7 @@ describe("a node's proof", () => {
     await clock.advance(30_001);
     expect(() => receiver.verify(header, request)).toThrow(refused);
     const fromFuture = sender.sign(request, b.url);
-    const behind = new NodeProof({ key, node: b, clock: early });
+    const behind = new NodeProof({ keys: [key], node: b, clock: early });
     expect(() => behind.verify(fromFuture, request)).toThrow(refused);
     await early.advance(1);
     expect(behind.verify(fromFuture, request)).toBe(a.id);
@@ -66,7 +66,7 @@ describe("a node's proof", () => {
   });
 
   it("is invalid at another node, with another secret, or in any other form", () => {
-    const outsider = new NodeProof({ key: new Uint8Array(32), node: a, clock });
+    const outsider = new NodeProof({ keys: [new Uint8Array(32)], node: a, clock });
     const header = sender.sign(request, b.url);
     const wrong = [
       sender.sign(request, "http://c:1"),

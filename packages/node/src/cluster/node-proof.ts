@@ -10,7 +10,8 @@ const WINDOW_MS = 30_000;
 const NONCE_BYTES = 16;
 
 export interface NodeProofOptions {
-  readonly key: Uint8Array;
+  /** The first one signs, and all verify. */
+  readonly keys: readonly [Uint8Array, ...Uint8Array[]];
   /** Without a URL, the node accepts no requests from other nodes. */
   readonly node: { readonly id: string; readonly url: string | null };
   readonly clock: Clock;
@@ -29,14 +30,14 @@ export interface ProvenRequest {
  * valid for this request to this node, once, within 30 seconds.
  */
 export class NodeProof {
-  readonly #key: Uint8Array;
+  readonly #keys: NodeProofOptions["keys"];
   readonly #node: { readonly id: string; readonly url: string | null };
   readonly #clock: Clock;
   /** Nonces with the instants of their expiry, in ascending order. */
   readonly #seen = new Map<string, number>();
 
-  constructor({ key, node, clock }: NodeProofOptions) {
-    this.#key = key;
+  constructor({ keys, node, clock }: NodeProofOptions) {
+    this.#keys = keys;
     this.#node = node;
     this.#clock = clock;
   }
@@ -46,17 +47,18 @@ export class NodeProof {
     const at = String(this.#clock.now().getTime());
     const nonce = randomBytes(NONCE_BYTES).toString("base64url");
     const { id } = this.#node;
-    return `${id} ${at} ${nonce} ${this.#signature(request, [id, targetUrl, at, nonce])}`;
+    return `${id} ${at} ${nonce} ${signature(this.#keys[0], request, [id, targetUrl, at, nonce])}`;
   }
 
   /** Returns the id of the node that sent the request. Throws `unauthenticated` if the proof is invalid. */
   verify(header: string, request: ProvenRequest): string {
-    const [, id, at, nonce, signature] = PROOF.exec(header) ?? [];
-    if (id === undefined || at === undefined || nonce === undefined || signature === undefined) throw unproven();
+    const [, id, at, nonce, given] = PROOF.exec(header) ?? [];
+    if (id === undefined || at === undefined || nonce === undefined || given === undefined) throw unproven();
     const { url } = this.#node;
     if (url === null) throw unproven();
-    const expected = this.#signature(request, [id, url, at, nonce]);
-    if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) throw unproven();
+    const isMatch = (key: Uint8Array) =>
+      timingSafeEqual(Buffer.from(signature(key, request, [id, url, at, nonce])), Buffer.from(given));
+    if (!this.#keys.some(isMatch)) throw unproven();
     const nowMs = this.#clock.now().getTime();
     if (Math.abs(nowMs - Number(at)) > WINDOW_MS) throw unproven();
     this.#forgetExpired();
@@ -66,13 +68,6 @@ export class NodeProof {
     return id;
   }
 
-  #signature({ method, path, body }: ProvenRequest, parts: readonly string[]): string {
-    const hash = body === undefined ? "-" : createHash("sha256").update(body).digest("base64url");
-    return createHmac("sha256", this.#key)
-      .update(JSON.stringify([...parts, method, path, hash]))
-      .digest("base64url");
-  }
-
   #forgetExpired(): void {
     const now = this.#clock.monotonicMs();
     for (const [nonce, untilMs] of this.#seen) {
@@ -80,6 +75,13 @@ export class NodeProof {
       this.#seen.delete(nonce);
     }
   }
+}
+
+function signature(key: Uint8Array, { method, path, body }: ProvenRequest, parts: readonly string[]): string {
+  const hash = body === undefined ? "-" : createHash("sha256").update(body).digest("base64url");
+  return createHmac("sha256", key)
+    .update(JSON.stringify([...parts, method, path, hash]))
+    .digest("base64url");
 }
 
 function unproven(): SandboxError {

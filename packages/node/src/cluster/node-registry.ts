@@ -1,11 +1,14 @@
-import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import { type Clock, type ObjectStore, SandboxError, type StoredObject } from "@sandpiper/core";
 import type { NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
+import { isRefusedObject } from "../store/signed-store.ts";
 import { repeat } from "./repeat.ts";
 
 const PREFIX = "nodes/";
 /** A node without a heartbeat for this long is no longer listed. */
 const FORGET_MS = 3_600_000;
+/** Bounds the memory for entries that no node wrote. */
+const MAX_REPORTED = 1000;
 /** A node may miss a heartbeat without being considered dead. */
 const HEARTBEATS_PER_LEASE = 3;
 
@@ -42,6 +45,8 @@ export class NodeRegistry {
   readonly #startedAt: string;
   #lastBeat: Promise<void> = Promise.resolve();
   #wasWritten = false;
+  /** Keys of entries that were reported. */
+  readonly #refused = new Set<string>();
   #stop = () => {};
 
   constructor(options: NodeRegistryOptions) {
@@ -69,7 +74,7 @@ export class NodeRegistry {
     this.#stop();
     await this.#lastBeat.catch(() => {});
     const { store } = this.#options;
-    const stored = await store.get(this.#key);
+    const stored = await this.#get(this.#key);
     if (stored !== undefined && parseEntry(stored.bytes)?.run === this.#run) {
       await store.delete(this.#key, { ifMatch: stored.tag });
     }
@@ -95,7 +100,7 @@ export class NodeRegistry {
 
   async #beat(): Promise<void> {
     const { store, node, clock, describe, onError } = this.#options;
-    const before = await store.get(this.#key);
+    const before = await this.#get(this.#key);
     const other = before && parseEntry(before.bytes);
     if (this.#wasWritten && other !== undefined && other.run !== this.#run) onError(idTaken(node.id, other.url));
     const seenAt = clock.now().toISOString();
@@ -106,12 +111,26 @@ export class NodeRegistry {
 
   async #read(key: string): Promise<Entry | undefined> {
     const { store, clock } = this.#options;
-    const stored = await store.get(key);
+    const stored = await this.#get(key);
     const entry = stored && parseEntry(stored.bytes);
     if (stored === undefined || entry === undefined) return undefined;
     if (clock.now().getTime() - Date.parse(entry.seenAt) < FORGET_MS) return entry;
     await store.delete(key, { ifMatch: stored.tag });
     return undefined;
+  }
+
+  /** Ignores an entry that no node wrote: its node overwrites it with the next heartbeat. */
+  async #get(key: string): Promise<StoredObject | undefined> {
+    const { store, onError } = this.#options;
+    try {
+      return await store.get(key);
+    } catch (thrown) {
+      if (!isRefusedObject(thrown)) throw thrown;
+      if (!this.#refused.has(key)) onError(thrown);
+      if (this.#refused.size >= MAX_REPORTED) this.#refused.clear();
+      this.#refused.add(key);
+      return undefined;
+    }
   }
 
   #resource({ run: _, ...entry }: Entry): NodeResource {

@@ -1,10 +1,10 @@
 import { type Clock, FencedStates, Leases, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { Keyring } from "../auth/keyring.ts";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { KeyRecord } from "../records/key-record.ts";
 import { SealedStates } from "../store/sealed-states.ts";
+import { SignedStore } from "../store/signed-store.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -37,15 +37,16 @@ export async function openCluster(options: OpenClusterOptions) {
   const { home, leaseMs, maxSkewMs } = config;
   await using undo = new AsyncDisposableStack();
   const node = { id: openNodeId(home), url: advertisedUrl(config) };
-  const secret = new ClusterSecret({ home, configured: config.clusterSecret });
-  const joined = await joinCluster({ store, secret, clock });
-  const keyring = new Keyring({ secrets: [secret.find() as string], salt: joined.id });
-  const proof = new NodeProof({ key: joined.keys.nodeProof, node, clock });
+  const { clusterSecret: configured, acceptedClusterSecrets: accepted } = config;
+  const secret = new ClusterSecret({ home, configured, accepted });
+  const { id, keyring } = await joinCluster({ store, secret, clock });
+  const control = new SignedStore({ store, keyring, clock });
+  const proof = new NodeProof({ keys: keyring.keys("node proof"), node, clock });
   const nudge = (url: string, id: SandboxId) => sendNudge(url, id, proof);
-  const keys = undo.use(new SharedKeyService({ store, home, own: ownKeys, clock, onError }));
+  const keys = undo.use(new SharedKeyService({ store: control, clusterId: id, home, own: ownKeys, clock, onError }));
   await keys.open();
   const registry = new NodeRegistry({
-    store,
+    store: control,
     node: { ...node, version },
     clock,
     leaseMs,
@@ -55,10 +56,10 @@ export async function openCluster(options: OpenClusterOptions) {
   });
   const onFailure = (thrown: unknown) => onError(SandboxError.from(thrown));
   const timing = { durationMs: leaseMs, maxSkewMs, checkpointBudgetMs: CHECKPOINT_BUDGET_MS };
-  const states = new SealedStates(store, keyring);
-  const leases = new Leases({ ...timing, store: states, node, clock, nudge, onError: onFailure });
+  const sealed = new SealedStates(control, keyring);
+  const leases = new Leases({ ...timing, store: sealed, node, clock, nudge, onError: onFailure });
   const quotas = new SharedQuotas({
-    store,
+    store: control,
     nodeId: node.id,
     clock,
     hasQuota: (keyId) => keys.hasQuota(keyId),
@@ -71,15 +72,17 @@ export async function openCluster(options: OpenClusterOptions) {
   return {
     node,
     store,
+    /** Signs and verifies objects that nodes share. */
+    control,
     keyring,
-    tokens: new SandboxTokens(joined.keys.sandboxTokens),
+    tokens: new SandboxTokens(keyring.keys("sandbox tokens")),
     keys,
     quotas,
     registry,
     proof,
     nudge,
     leases,
-    states: new FencedStates({ store: states, clock, leases, onError: onFailure }),
+    states: new FencedStates({ store: sealed, clock, leases, onError: onFailure }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -57,6 +57,14 @@ export class SharedDocument<T> {
     }
   }
 
+  /** Replaces a version that must not count, or a missing object; undefined if another node was first. */
+  async replace(badTag: string | undefined, content: T): Promise<DocumentVersion<T> | undefined> {
+    const { store, key } = this.#options;
+    const condition = badTag === undefined ? ({ ifAbsent: true } as const) : { ifMatch: badTag };
+    const tag = await store.put(key, Buffer.from(JSON.stringify(content)), condition);
+    return tag === undefined ? undefined : { content, tag };
+  }
+
   #parse(bytes: Uint8Array): T {
     const { store, key, schema } = this.#options;
     try {

@@ -25,7 +25,7 @@ afterEach(() => undo.dispose());
 async function node({ home = new ScratchHome(), time = clock as typeof systemClock } = {}) {
   const own = new SqliteKeyRecords(home.database).list();
   const onError = (error: SandboxError) => void errors.push(error);
-  const keys = undo.use(new SharedKeyService({ store, home: home.path, own, clock: time, onError }));
+  const keys = undo.use(new SharedKeyService({ store, clusterId: "a", home: home.path, own, clock: time, onError }));
   await keys.open();
   return { keys, home, file: join(home.path, "api-key") };
 }
@@ -33,6 +33,23 @@ async function node({ home = new ScratchHome(), time = clock as typeof systemClo
 const textOf = (file: string) => readFileSync(file, "utf8").trim();
 
 describe("the keys of a cluster", () => {
+  it("do not include a revoked key again after an older version was put back, even if the node restarts", async () => {
+    const { keys, home } = await node();
+    const { key, id } = await keys.create({ name: "leaked" });
+    const old = (await store.get("keys.json"))?.bytes ?? new Uint8Array();
+    await keys.revoke(id);
+    for (const putBack of [() => store.put("keys.json", old), () => store.delete("keys.json")]) {
+      await putBack();
+      await keys.list();
+      expect(keys.verify(key)).toBeUndefined();
+      await putBack();
+      const restarted = await node({ home });
+      expect(restarted.keys.verify(key)).toBeUndefined();
+      expect((await restarted.keys.list()).find((each) => each.id === id)?.revokedAt).not.toBeNull();
+    }
+    expect(errors.map(({ reason }) => reason)).toEqual(expect.arrayContaining(["object_replayed", "object_damaged"]));
+  });
+
   it("begin with a first key, which is valid on all nodes and written only to the first node's home", async () => {
     const [first, second] = [await node(), await node()];
     expect(second.keys.verify(textOf(first.file))).toMatchObject({ name: "first", scopes: ["admin"] });

@@ -6,6 +6,8 @@ import { apiKeyId, hashApiKey, keyResource } from "../auth/api-key.ts";
 import { FIRST_KEY, hasUsableAdmin, type KeyVerifier, newKey, noSuchKey, verifiedKey } from "../auth/new-key.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
 import type { KeyRecord } from "../records/key-record.ts";
+import { isRefusedObject } from "../store/signed-store.ts";
+import { RememberedKeys } from "./remembered-keys.ts";
 import { repeat } from "./repeat.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
 import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
@@ -18,7 +20,8 @@ const MIN_LOOKUP_INTERVAL_MS = 200;
 
 export interface SharedKeyServiceOptions {
   readonly store: ObjectStore;
-  /** For the file with the first key. */
+  readonly clusterId: string;
+  /** For the file with the first key, and a copy of the newest keys. */
   readonly home: string;
   /** The node's keys from before it joined. They become the cluster's keys if it has none. */
   readonly own: readonly KeyRecord[];
@@ -31,6 +34,9 @@ export interface SharedKeyServiceOptions {
 export class SharedKeyService implements KeyVerifier, Disposable {
   readonly #options: SharedKeyServiceOptions;
   readonly #document: SharedDocument<KeysDocument>;
+  readonly #remembered: RememberedKeys;
+  /** The newest version that this node has seen, also before a restart. */
+  #newest: KeysDocument | undefined;
   #keys: ReadonlyMap<string, KeyRecord> = new Map();
   #tag: string | undefined;
   /** Serializes requests to the store: a response that arrives late must not restore a revoked key. */
@@ -45,6 +51,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     this.#options = options;
     const { store, clock } = options;
     this.#document = new SharedDocument({ store, key: KEYS_OBJECT, schema: keysDocumentSchema, clock });
+    this.#remembered = new RememberedKeys(options);
   }
 
   /** Gives a new cluster this node's keys, creates an admin key if there is no valid one, and starts to poll the store. */
@@ -52,6 +59,8 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     const { home, own, clock } = this.#options;
     const file = join(home, "api-key");
     let hasNewKey = false;
+    this.#newest = this.#remembered.load();
+    if (this.#newest !== undefined) await this.#refresh();
     await this.#change((stored) => {
       hasNewKey = false;
       const keys = stored ?? own;
@@ -107,7 +116,10 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     const id = apiKeyId(credential ?? "");
     if (id === undefined || this.#keys.has(id)) return;
     this.#nextLookup ??= this.#lookUp();
-    await this.#nextLookup;
+    // The poll reports keys that no node wrote; until they are replaced, the known keys count.
+    await this.#nextLookup.catch((thrown) => {
+      if (!isRefusedObject(thrown)) throw thrown;
+    });
   }
 
   [Symbol.dispose](): void {
@@ -121,22 +133,54 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 
   #change(change: (keys: readonly KeyRecord[] | undefined) => readonly KeyRecord[] | undefined): Promise<void> {
-    return this.#serialize(async () => {
+    const write = async () => {
       const changed = await this.#document.change((content) => {
+        this.#requireNewest(content);
         const keys = change(content && recordsOfDocument(content));
-        return keys && { keys: keys.map(storedKey) };
+        return keys && { revision: (content?.revision ?? 0) + 1, keys: keys.map(storedKey) };
       });
       if (changed !== undefined) this.#update(changed);
+    };
+    return this.#serialize(async () => {
+      try {
+        await write();
+      } catch (thrown) {
+        if (!isRefusedObject(thrown)) throw thrown;
+        await this.#readNewest();
+        await write();
+      }
     });
   }
 
   #refresh(): Promise<void> {
-    return this.#serialize(async () => {
+    return this.#serialize(() => this.#readNewest());
+  }
+
+  /** Reads the keys if they have changed. Puts the newest known version back in place of a forged, older or missing one. */
+  async #readNewest(): Promise<void> {
+    try {
       const tag = await this.#document.tag();
       if (tag !== undefined && tag === this.#tag) return;
       const version = await this.#document.read();
       if (version === undefined) throw missingKeys(this.#options.store);
+      this.#requireNewest(version.content, version.tag);
       this.#update(version);
+    } catch (thrown) {
+      if (!isRefusedObject(thrown) || this.#newest === undefined) throw thrown;
+      const replaced = await this.#document.replace(thrown.details["tag"] as string | undefined, this.#newest);
+      if (replaced === undefined) throw thrown;
+      this.#options.onError(thrown);
+      this.#update(replaced);
+    }
+  }
+
+  /** An older version may hold keys that have been revoked since. */
+  #requireNewest(content: KeysDocument | undefined, tag?: string): void {
+    if ((content?.revision ?? 0) >= (this.#newest?.revision ?? 0)) return;
+    const store = this.#options.store.label;
+    throw new SandboxError("object_replayed", {
+      message: `${KEYS_OBJECT} in ${store} is older than the version that this node has seen; this node ignores it`,
+      details: { key: KEYS_OBJECT, store, ...(tag !== undefined && { tag }) },
     });
   }
 
@@ -149,6 +193,13 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   #update({ content, tag }: DocumentVersion<KeysDocument>): void {
     this.#keys = new Map(recordsOfDocument(content).map((key) => [key.id, key]));
     this.#tag = tag;
+    const isNew = content.revision !== this.#newest?.revision;
+    this.#newest = content;
+    try {
+      if (isNew) this.#remembered.save(content);
+    } catch (thrown) {
+      this.#options.onError(SandboxError.from(thrown));
+    }
   }
 
   async #lookUp(): Promise<void> {

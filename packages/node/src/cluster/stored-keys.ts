@@ -6,7 +6,11 @@ import type { KeyRecord } from "../records/key-record.ts";
 const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64) });
 
 /** The cluster's keys in the store, without their text. */
-export const keysDocumentSchema = z.object({ keys: z.array(storedKeySchema) });
+export const keysDocumentSchema = z.object({
+  /** Counts changes: a node refuses a version below one that it has seen. Absent in stores of earlier versions. */
+  revision: z.int().default(0),
+  keys: z.array(storedKeySchema),
+});
 
 export type KeysDocument = z.infer<typeof keysDocumentSchema>;
 

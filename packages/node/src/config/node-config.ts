@@ -281,6 +281,11 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`cluster-secret` in home",
     isSecret: true,
   }),
+  acceptedClusterSecrets: z.array(z.string().min(16).max(1024)).max(8).default([]).meta({
+    description: "More secrets that the node accepts while the cluster's secret is being replaced.",
+    allowed: "up to 8 secrets of at least 16 characters",
+    isSecret: true,
+  }),
   advertiseUrl: origin.nullable().default(null).meta({
     description:
       "URL at which the other nodes of the cluster reach this one. A node without one hands its sandboxes over instead of serving other nodes.",

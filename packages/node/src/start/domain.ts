@@ -94,7 +94,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     shared:
       cluster &&
       new SharedNames({
-        store,
+        store: cluster.control,
         clock,
         isNamed: async (id, name) => (await ownership.peek(id))?.record.name === name,
       }),

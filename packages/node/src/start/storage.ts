@@ -5,10 +5,9 @@ import { AuditChain } from "../audit/audit-chain.ts";
 import { AuditTrail } from "../audit/audit-trail.ts";
 import { KeyService } from "../auth/key-service.ts";
 import { Keyring } from "../auth/keyring.ts";
-import { openNodeSecret } from "../auth/node-secret.ts";
+import { openNodeSecrets } from "../auth/node-secret.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
-import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
-import { openNodeId } from "../cluster/node-id.ts";
+import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
@@ -74,7 +73,7 @@ export function createStorage(
     audit: new AuditTrail(database, { chain: openAuditChain(config), clock, onError }),
     webhookRecords: new SqliteWebhookRecords(database, { clock }),
     ownKeys: new KeyService(database, { clock }),
-    tokens: cluster?.tokens ?? openSandboxTokens(config.home),
+    tokens: cluster?.tokens ?? new SandboxTokens(openNodeSecrets(config.home)),
   };
 }
 
@@ -93,7 +92,7 @@ async function protectStore(home: string, { store, keyring }: Pick<Storage, "sto
 
 /** The keys of a standalone node. */
 function openKeyring(home: string): Keyring {
-  return new Keyring({ secrets: [openNodeSecret(home)], salt: openNodeId(home) });
+  return new Keyring({ secrets: openNodeSecrets(home), salt: "standalone node" });
 }
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */

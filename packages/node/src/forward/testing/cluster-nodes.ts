@@ -50,7 +50,7 @@ export class ClusterNodes implements AsyncDisposable {
     });
     this.#undo.defer(() => serving.close({ graceMs: 0 }));
     const proof = new NodeProof({
-      key: new Uint8Array(32),
+      keys: [new Uint8Array(32)],
       node: { id: nodeId, url: serving.url },
       clock: systemClock,
     });

@@ -39,7 +39,7 @@ export class RelayNodes implements AsyncDisposable {
   async connect({ clock = systemClock as Clock } = {}) {
     const { server, url } = await this.#listen();
     const acceptor = new WebSocketServer({ server });
-    const proof = new NodeProof({ key, node: { id: NODE_ID, url }, clock: systemClock });
+    const proof = new NodeProof({ keys: [key], node: { id: NODE_ID, url }, clock: systemClock });
     acceptor.on("connection", (webSocket, request) => {
       const socket = new MessageSocket(webSocket, request.socket);
       const relay = new SocketRelay({
@@ -86,7 +86,7 @@ export class RelayNodes implements AsyncDisposable {
 
   async owner(): Promise<Owner> {
     const { server, url, stop } = await this.#listen();
-    const proof = new NodeProof({ key, node: { id: NODE_ID, url }, clock: systemClock });
+    const proof = new NodeProof({ keys: [key], node: { id: NODE_ID, url }, clock: systemClock });
     const acceptor = new WebSocketServer({ noServer: true, handleProtocols: () => SOCKET_PROTOCOL });
     const owner: Owner = {
       url,

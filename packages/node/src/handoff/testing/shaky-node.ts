@@ -53,7 +53,7 @@ export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: S
   const leases = new Leases({ ...timing, store: sealed, node, clock, nudge: async () => {}, onError });
   const states = new FencedStates({ store: sealed, clock, leases, onError });
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
-  const tokens = new SandboxTokens(new Uint8Array(32));
+  const tokens = new SandboxTokens([new Uint8Array(32)]);
   const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
   const parts = testDomain(parseNodeConfig({ home: new ScratchHome().path }), {
     clock,
