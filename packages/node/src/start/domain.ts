@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
+import { RateLimit } from "../auth/rate-limit.ts";
 import { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { Forks } from "../checkpoints/forks.ts";
@@ -43,6 +44,8 @@ export interface DomainOptions {
   readonly onError: (error: SandboxError, about: object) => void;
   /** Receives the steps of each handoff, on both nodes. */
   readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
+  /** Receives the name of each limit that refuses a request. */
+  readonly onRefusal?: ((limit: string) => void) | undefined;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
@@ -55,7 +58,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const { cluster, store, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } = storage;
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
-  const { defaultProvider, imagesDir, maxSandboxes } = config;
+  const { defaultProvider, imagesDir, maxSandboxes, maxRecordBytes, rateLimits } = config;
   const defaults = { provider: defaultProvider, containerImage: config.docker.image, ...config.defaults };
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
@@ -77,7 +80,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
-  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
+  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes, maxRecordBytes });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
   const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
   const sandboxes = new SandboxService({
@@ -86,6 +89,14 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
+    failedCreates: new RateLimit({
+      name: "failed_creates",
+      perSecond: rateLimits.failedCreatesPerMinute / 60,
+      burst: rateLimits.failedCreatesPerMinute,
+      clock,
+      onRefusal: options.onRefusal,
+    }),
+    onError,
     defaults,
     observeCreate,
   });
