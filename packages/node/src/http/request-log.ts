@@ -58,7 +58,9 @@ export class RequestLog {
     const fields = { requestId, operation, status, durationMs, actor, sandboxId, reason: failure?.reason };
     if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
     else logger[isAudited ? "info" : "debug"](fields, "request");
-    const isEntry = isAudited || status === 401 || status === 403;
+    // Refused for its rate: an entry for each would make the flood worse.
+    const isFlood = failure?.reason === "rate_limited";
+    const isEntry = !isFlood && (isAudited || status === 401 || status === 403);
     if (isEntry && (principal !== undefined || this.#mayAddAnonymous())) {
       audit.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId, status, requestId });
     }

@@ -18,6 +18,8 @@ import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
 import type { HandoffReport } from "../handoff/handoff-steps.ts";
 import { Locator } from "../handoff/locator.ts";
+import { BodyLimits } from "../http/body-limits.ts";
+import { Callers } from "../http/callers.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
@@ -149,6 +151,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const keys = cluster?.keys ?? storage.ownKeys;
   const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
+  const callers = new Callers({ ...config, authenticator, clock, onRefusal: options.onRefusal });
+  const bodies = new BodyLimits({
+    budgetBytes: config.bodyBudgetBytes,
+    timeoutMs: config.bodyTimeoutMs,
+    clock,
+    onRefusal: options.onRefusal,
+  });
   return {
     clock,
     phase,
@@ -172,6 +181,8 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     locator,
     keys,
     authenticator,
+    callers,
+    bodies,
     onError,
   };
 }

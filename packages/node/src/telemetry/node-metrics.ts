@@ -36,6 +36,7 @@ export class NodeMetrics {
   readonly #checkpoint: Histogram<"provider">;
   readonly #request: Histogram<"operation" | "status">;
   readonly #webhooks: Counter<"outcome">;
+  readonly #refusals: Counter<"limit">;
   #sources: MetricSources = { sandboxes: () => [], pools: () => [], mcpSessions: () => 0 };
 
   constructor() {
@@ -63,6 +64,12 @@ export class NodeMetrics {
       name: "sandpiper_webhook_deliveries_total",
       help: "Attempts to deliver an event to a webhook.",
       labelNames: ["outcome"],
+    });
+    this.#refusals = new Counter({
+      registers,
+      name: "sandpiper_refusals_total",
+      help: "Requests and connections that a limit of callers refused.",
+      labelNames: ["limit"],
     });
     const read = () => this.#sources;
     new Gauge({
@@ -110,6 +117,10 @@ export class NodeMetrics {
 
   countWebhookDelivery(outcome: "delivered" | "failed" | "given_up"): void {
     this.#webhooks.inc({ outcome });
+  }
+
+  countRefusal(limit: string): void {
+    this.#refusals.inc({ limit });
   }
 
   async render(): Promise<{ contentType: string; text: string }> {

@@ -28,7 +28,14 @@ export interface AttachedSockets {
 
 /** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
-  const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
+  const {
+    authenticator,
+    callers,
+    phase,
+    corsOrigins = [],
+    clock = systemClock,
+    randomUuid = randomUUID,
+  } = dependencies;
   const acceptor = createAcceptor();
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
@@ -42,12 +49,15 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     try {
       requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
       const credential = credentialOf(request);
-      principal = await authenticator.admit(credential);
+      const isForwarded = dependencies.relay?.peers.isForwardedUpgrade(request) ?? false;
+      principal = await callers.authenticate(credential, request);
+      if (!isForwarded) callers.count(principal);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
-      return { route, principal, credential };
+      const relays = dependencies.relay !== undefined && !isForwarded;
+      return { route, principal, credential, relays };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
       audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
@@ -60,8 +70,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     // Without a listener, a connection reset would end the node.
     raw.on("error", () => {});
     try {
-      const { route, principal, credential } = await admit(request, requestId);
-      const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
+      const { route, principal, credential, relays } = await admit(request, requestId);
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
