@@ -1,13 +1,14 @@
 import type { CommandOptions } from "@sandpiper/sdk";
 import { z } from "zod";
 import type { McpSession } from "../session/mcp-session.ts";
+import { cwdInput, envInput } from "./fields.ts";
 
 const MAX_TIMEOUT_SECONDS = 24 * 3600;
 
 /** The parameters of tools that run a command to its end. */
 export const commandInput = {
-  cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
-  env: z.record(z.string(), z.string()).optional().describe("Environment variables of this command."),
+  cwd: cwdInput,
+  env: envInput.describe("Environment variables of this command."),
   timeout_seconds: z
     .number()
     .positive()

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { envInput, languageInput } from "../tool/fields.ts";
 import { sandboxFields, sandboxRow } from "../tool/sandbox-row.ts";
 import { defineTool } from "../tool/tool.ts";
 
@@ -18,6 +19,7 @@ export const createSandbox = defineTool({
     image: z
       .string()
       .min(1)
+      .max(255)
       .optional()
       .describe('The image to start from, such as "python:3.13", if the server offers containers.'),
     provider: z
@@ -29,8 +31,8 @@ export const createSandbox = defineTool({
       .regex(/^[a-z0-9][a-z0-9_-]{0,39}$/)
       .optional()
       .describe("The project of a container. With vm-docker, sandboxes of one project share a virtual machine."),
-    language: z.string().optional().describe("The default language of execute_code; python if omitted."),
-    env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
+    language: languageInput.describe("The default language of execute_code; python if omitted."),
+    env: envInput.describe("Environment variables of all its commands."),
     keep: z.boolean().optional().describe("If true, it outlives the session until it is destroyed."),
     idle_timeout_seconds: z
       .int()

@@ -3,10 +3,11 @@ import { z } from "zod";
 import { commandAnswer, commandFields } from "../output/command-fields.ts";
 import { runToEnd } from "../output/run-to-end.ts";
 import { commandInput, optionsOf } from "../tool/command-input.ts";
-import { sandboxIdInput } from "../tool/fields.ts";
+import { languageInput, sandboxIdInput } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 const DEFAULT_LANGUAGE = "python";
+const MAX_CODE_CHARS = 4 * 1024 * 1024;
 
 export const executeCode = defineTool({
   name: "execute_code",
@@ -16,11 +17,10 @@ export const executeCode = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    code: z.string().min(1).describe("The source code, of at most 4 MiB."),
-    language: z
-      .string()
-      .optional()
-      .describe(`One of ${languages.join(", ")}. The default is the sandbox's language, or python.`),
+    code: z.string().min(1).max(MAX_CODE_CHARS).describe("The source code, of at most 4 MiB."),
+    language: languageInput.describe(
+      `One of ${languages.join(", ")}. The default is the sandbox's language, or python.`,
+    ),
     ...commandInput,
   }),
   output: z.object(commandFields),

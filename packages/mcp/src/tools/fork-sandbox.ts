@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { checkpointInput } from "../tool/fields.ts";
 import { sandboxFields, sandboxRow } from "../tool/sandbox-row.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 
@@ -12,11 +13,7 @@ export const forkSandbox = defineSandboxTool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: {
     count: z.int().min(1).max(MAX_FORKS).optional().describe("The number of copies; the default is 1."),
-    checkpoint: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The id or name of the checkpoint to copy; the current state if omitted."),
+    checkpoint: checkpointInput.describe("The id or name of the checkpoint to copy; the current state if omitted."),
     name: z.string().min(1).max(128).optional().describe("A name for people."),
   },
   output: { forks: z.array(z.object(sandboxFields)) },

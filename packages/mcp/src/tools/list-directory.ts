@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pathInput } from "../tool/fields.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 
 const MAX_DEPTH = 16;
@@ -9,11 +10,7 @@ export const listDirectory = defineSandboxTool({
   description: "Lists the entries of a directory of a sandbox, sorted by path.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: {
-    path: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The default is the user's home directory, where relative paths start."),
+    path: pathInput.optional().describe("The default is the user's home directory, where relative paths start."),
     depth: z
       .int()
       .min(1)

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { checkpointInput } from "../tool/fields.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 
 export const restoreSandbox = defineSandboxTool({
@@ -8,7 +9,7 @@ export const restoreSandbox = defineSandboxTool({
     "Restores a sandbox to one of its checkpoints; later changes are lost. Processes that the checkpoint contains continue from there.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: {
-    checkpoint: z.string().min(1).optional().describe("The id or name of the checkpoint; the default is the newest."),
+    checkpoint: checkpointInput.describe("The id or name of the checkpoint; the default is the newest."),
   },
   output: { checkpoint_id: z.string(), state: z.string() },
   async run({ checkpoint }, { sandbox, signal }) {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { commandAnswer, commandFields } from "../output/command-fields.ts";
 import { runToEnd } from "../output/run-to-end.ts";
 import { commandInput, optionsOf } from "../tool/command-input.ts";
-import { sandboxIdInput } from "../tool/fields.ts";
+import { commandText, sandboxIdInput, textInput } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const runCommand = defineTool({
@@ -13,9 +13,9 @@ export const runCommand = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    command: z.string().min(1).describe("Run by /bin/sh -c."),
+    command: commandText.describe("Run by /bin/sh -c."),
     ...commandInput,
-    stdin: z.string().optional().describe("Sent to standard input, which then ends."),
+    stdin: textInput.optional().describe("Sent to standard input, which then ends."),
   }),
   output: z.object(commandFields),
   async run({ sandbox_id, command, stdin, ...input }, call) {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { commandText, cwdInput, envInput } from "../tool/fields.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 
 export const startProcess = defineSandboxTool({
@@ -8,13 +9,11 @@ export const startProcess = defineSandboxTool({
     "Starts a shell command, or a shell, in a sandbox and returns immediately: for servers, watchers, long jobs and interactive programs. Read its output with read_process_output, send input with write_process_input, end it with kill_process.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: {
-    command: z
-      .string()
-      .min(1)
+    command: commandText
       .optional()
       .describe("Run by /bin/sh -c. Omit it to start the sandbox's shell, which reads commands from its input."),
-    cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
-    env: z.record(z.string(), z.string()).optional().describe("Environment variables of this process."),
+    cwd: cwdInput,
+    env: envInput.describe("Environment variables of this process."),
   },
   output: { process_id: z.string(), pid: z.int() },
   async run({ command, cwd, env }, { sandbox, signal }) {

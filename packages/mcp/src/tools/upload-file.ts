@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
-import { modeInput, modeOf, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { modeInput, modeOf, pathInput, sandboxIdInput, sandboxIdOutput, textInput } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const uploadFile = defineTool({
@@ -11,8 +11,8 @@ export const uploadFile = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
-    content_base64: z.string().describe("The bytes, in base64."),
+    path: pathInput,
+    content_base64: textInput.describe("The bytes, in base64."),
     mode: modeInput,
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, path: z.string(), size_bytes: z.int() }),

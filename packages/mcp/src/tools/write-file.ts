@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { modeInput, modeOf } from "../tool/fields.ts";
+import { modeInput, modeOf, pathInput, textInput } from "../tool/fields.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 
 export const writeFile = defineSandboxTool({
@@ -9,8 +9,8 @@ export const writeFile = defineSandboxTool({
     "Writes a text file in a sandbox. Replaces an existing file and creates missing directories. Use upload_file for binary content.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: {
-    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
-    content: z.string(),
+    path: pathInput,
+    content: textInput,
     mode: modeInput,
   },
   output: { path: z.string(), size_bytes: z.int() },

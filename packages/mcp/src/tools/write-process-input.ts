@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
-import { processIdInput } from "../tool/fields.ts";
+import { processIdInput, textInput } from "../tool/fields.ts";
 import { findProcess } from "../tool/process-row.ts";
 import { defineSandboxTool } from "../tool/tool.ts";
 import { within } from "../tool/within.ts";
@@ -16,7 +16,7 @@ export const writeProcessInput = defineSandboxTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: {
     process_id: processIdInput,
-    input: z.string().describe("The text, sent unchanged."),
+    input: textInput.describe("The text, sent unchanged."),
     close: z.boolean().optional().describe("If true, the input ends after this text."),
   },
   output: {

@@ -68,6 +68,48 @@ export const nodeConfigSchema = z.strictObject({
     .min(1024)
     .default(16 * 1024 * 1024)
     .meta({ description: "Maximum size of a JSON body. File transfers are streamed and not limited by it." }),
+  bodyBudgetBytes: z
+    .int()
+    .min(0)
+    .default(64 * 1024 * 1024)
+    .meta({
+      description:
+        "Maximum size of the JSON bodies of one key that the node holds in memory at the same time; 0 means no limit. All keys together may use four times as much.",
+    }),
+  bodyTimeoutMs: durationMs.default(120_000).meta({
+    description:
+      "How long a JSON body may take to arrive, in milliseconds. A file transfer must make progress in this time.",
+  }),
+  maxConnections: z
+    .int()
+    .min(0)
+    .default(10_000)
+    .meta({ description: "Maximum number of open connections; 0 means no limit." }),
+  maxConnectionsPerAddress: z.int().min(0).default(2500).meta({
+    description: "Maximum number of open connections from one address that is not a trusted proxy; 0 means no limit.",
+  }),
+  trustedProxies: z
+    .array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]))
+    .default([])
+    .meta({
+      description: "Proxies whose X-Forwarded-For header names the caller's address.",
+      allowed: "addresses and networks, such as 10.0.0.7 and 10.1.0.0/16",
+    }),
+  rateLimits: z
+    .strictObject({
+      perKey: z.int().min(0).default(1000).meta({
+        description:
+          "Requests of one key per second; up to five times as many at once. WebSockets count when they open. 0 means no limit.",
+      }),
+      perAddress: z.int().min(0).default(200).meta({
+        description:
+          "Requests without a valid credential from one address per second; up to five times as many at once. 0 means no limit.",
+      }),
+      failedCreatesPerMinute: z.int().min(0).default(60).meta({
+        description: "Sandboxes of one key per minute that may fail to start; 0 means no limit.",
+      }),
+    })
+    .prefault({}),
   stopGraceMs: z
     .int()
     .min(0)
@@ -79,6 +121,14 @@ export const nodeConfigSchema = z.strictObject({
     .min(0)
     .default(1000)
     .meta({ description: "Maximum number of sandboxes on the node, over all tenants; 0 means no limit." }),
+  maxRecordBytes: z
+    .int()
+    .min(0)
+    .default(64 * 1024 * 1024)
+    .meta({
+      description:
+        "Maximum size of the records of one tenant's sandboxes; 0 means no limit. Records of destroyed sandboxes give way to new ones.",
+    }),
   imagesDir: optionalPath.meta({
     description: "Directory with the root filesystems that sandboxes can use as their image.",
     shownDefault: "`images` in home",

@@ -55,6 +55,16 @@ describe("a rebuild", () => {
     expect(await rejection(node.create())).toMatchObject({ reason: "sandbox_limit" });
   });
 
+  it("is refused for a sandbox whose creation failed, because its environment is not kept", async () => {
+    const node = setUp();
+    node.provider.faults.bootFailure = new SandboxError("instance_crashed", { message: "no" });
+    await rejection(node.create({ env: { A: "1" } }));
+    delete node.provider.faults.bootFailure;
+    const [failed] = node.sandboxes.list(node.owner, { state: "failed" }).items;
+    const refused = await rejection(node.rebuilds.rebuild(node.owner, failed?.id as SandboxId));
+    expect(refused).toMatchObject({ reason: "not_ready", hint: "create a new sandbox" });
+  });
+
   it("leaves a sandbox running if its image no longer exists", async () => {
     const node = setUp();
     const { id } = await node.create({ image: "base:1" });

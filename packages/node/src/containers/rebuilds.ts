@@ -100,6 +100,7 @@ export class Rebuilds {
     if (this.#options.providers.require(provider).containers === undefined) throw noContainer(id, provider);
     if (stoppedAt !== null) throw notReady(record);
     if (state !== "ready" && state !== "failed") throw cannotRebuild(id, state);
+    if (this.#options.registry.hasFailedCreation(id)) throw neverReady(id);
   }
 }
 
@@ -108,6 +109,14 @@ function noContainer(id: SandboxId, provider: string): SandboxError {
     message: `sandbox ${id} cannot be rebuilt: provider ${provider} does not run containers`,
     hint: "create a new sandbox",
     details: { id, provider, capability: "supportsContainers" },
+  });
+}
+
+function neverReady(id: SandboxId): SandboxError {
+  return new SandboxError("not_ready", {
+    message: `sandbox ${id} cannot be rebuilt: its creation failed, and the node keeps only a small record of it`,
+    hint: "create a new sandbox",
+    details: { id, state: "failed" },
   });
 }
 

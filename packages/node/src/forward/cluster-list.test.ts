@@ -20,10 +20,10 @@ interface Item {
 const item = (second: number): Item => ({ id: createSandboxId(), createdAt: new Date(second * 1000).toISOString() });
 
 /** Lists like a node: newest first, and after a cursor only sandboxes that follow it. */
-function listing(items: readonly Item[]) {
+function listing(items: readonly Item[], most = Number.POSITIVE_INFINITY) {
   return (request: Request) => {
     const query = new URL(request.url).searchParams;
-    const limit = Number(query.get("limit") ?? 100);
+    const limit = Math.min(most, Number(query.get("limit") ?? 100));
     const cursor = query.get("cursor") === null ? undefined : parseCursor(query.get("cursor") ?? "");
     const place = items.findIndex(({ id }) => id === cursor?.id);
     const after = items.filter(({ createdAt }, at) => {
@@ -76,6 +76,20 @@ describe("the list of sandboxes of a cluster", () => {
       cursor = page.nextCursor;
     }
     expect(seen.toSorted()).toEqual(wanted.map(({ id }) => id).toSorted());
+  });
+
+  it("has no gaps when a node shortens its pages", async () => {
+    const [a, b] = [[9, 8, 5, 4, 1].map(item), [7, 6, 3, 2].map(item)];
+    const url = await nodes.start("1", listing(a));
+    await nodes.start("2", listing(b, 1));
+    const seen: number[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page = await list(url, cursor === "" ? "" : `?cursor=${encodeURIComponent(cursor)}`);
+      seen.push(...page.items.map(({ createdAt }) => Date.parse(createdAt) / 1000));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
   });
 
   it("shows a sandbox once while it moves to another node", async () => {

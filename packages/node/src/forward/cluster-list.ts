@@ -42,7 +42,7 @@ export async function clusterList(request: Request, options: ClusterListOptions)
   const missingNodes = others.filter((_, at) => answers[at] === undefined).map(({ id }) => id);
   const pages = [own, ...answers.filter((page) => page !== undefined)];
   const held = newestFirst(pages.flatMap(({ items }) => items));
-  const { limit } = sandboxFilter(principal, query);
+  const limit = Math.min(sandboxFilter(principal, query).limit, completeCount(held, pages));
   const rest = await stored.list(principal, query, {
     except: new Set(held.map(({ id }) => id)),
     answered: new Set(others.filter((_, at) => answers[at] !== undefined).map(({ id }) => id)),
@@ -61,6 +61,14 @@ async function askNode(request: Request, url: string, options: ClusterListOption
   const response = await forwarder.forward(same, { url, requestId, bindings: {}, isStillRight });
   if (response.status !== 200) throw new Error(`the node answered with status ${response.status}`);
   return pageSchema.parse(await response.json());
+}
+
+/** How many items precede the end of every page that has a next one: a node may have shortened its page. */
+function completeCount(items: readonly Item[], pages: readonly SandboxListPage[]): number {
+  const ends = pages.filter(({ nextCursor }) => nextCursor !== null).map(({ items }) => items.at(-1)?.createdAt ?? "");
+  const endMs = Math.max(...ends.map((createdAt) => Date.parse(createdAt)));
+  const count = items.findIndex(({ createdAt }) => Date.parse(createdAt) < endMs);
+  return count === -1 ? Number.POSITIVE_INFINITY : count;
 }
 
 function newestFirst(items: readonly Item[]): Item[] {

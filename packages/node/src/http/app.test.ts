@@ -1,9 +1,10 @@
 import { connect } from "node:net";
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError, systemClock } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { NodePhase } from "../sandboxes/node-phase.ts";
+import { Callers } from "./callers.ts";
 import { errorOf, nodeOfTest, type TestNodeOptions } from "./testing/test-node.ts";
 
 const UUID = /^[0-9a-f-]{36}$/;
@@ -41,7 +42,9 @@ describe("an answer", () => {
       },
       admit: () => Promise.reject(new TypeError("cannot read /secret/place")),
     };
-    const { request, logged } = await setUp({ authenticator });
+    const rateLimits = { perKey: 0, perAddress: 0 };
+    const callers = new Callers({ authenticator, rateLimits, trustedProxies: [], clock: systemClock });
+    const { request, logged } = await setUp({ callers });
     const response = await request("GET", "/v1/sandboxes", { headers: { "x-request-id": "r1" } });
     const text = await response.text();
     expect(response.status).toBe(500);

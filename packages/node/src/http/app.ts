@@ -43,6 +43,18 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     return (c, context) => preflightResponse(c.req.raw, context.headers) ?? serve(c, context);
   };
 
+  /** Counts requests that no key pays for. Not `/health`: a load balancer would take a busy node for a dead one. */
+  const anonymous = (serve: Serve): Serve => {
+    return (c, context) => {
+      try {
+        deps.callers.countAnonymous(c.env?.incoming);
+      } catch (thrown) {
+        return errorResponse(publicError(thrown), context);
+      }
+      return serve(c, context);
+    };
+  };
+
   const methods = new Map<string, string[]>();
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
@@ -52,7 +64,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const document = openApiDocument(deps.version);
   /** Needs no credential, so that a browser opens it: every node of a version has the same. */
   const serveDocument = (text: string, own: Readonly<Record<string, string>>): Serve => {
-    return (_, { headers }) => new Response(text, { headers: { ...headers, ...own } });
+    return anonymous((_, { headers }) => new Response(text, { headers: { ...headers, ...own } }));
   };
   app.get("/openapi.json", served(serveDocument(JSON.stringify(document), { "content-type": "application/json" })));
   app.get("/docs", served(serveDocument(referencePage(document), PAGE_HEADERS)));
@@ -68,7 +80,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
         }
         return log.serve(request, NUDGE, {
           context,
-          answer: () => peers.receiveNudge(request),
+          answer: () => deps.bodies.inTime(peers.receiveNudge(request)),
           refuse: (error) => errorResponse(error, context),
         });
       }),
@@ -79,16 +91,17 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     app.on(
       allowed,
       "/mcp",
-      served((c, context) => mcp.serve(c.req.raw, context)),
+      served((c, context) => mcp.serve(c.req.raw, context, c.env ?? {})),
     );
     methods.set("/mcp", allowed);
   }
 
   for (const [path, allowed] of methods) {
     const refuse: Serve = (c, context) => errorResponse(methodNotAllowed(c.req.method, c.req.path, allowed), context);
-    app.all(path, served(unlessPreflight(refuse)));
+    app.all(path, served(unlessPreflight(anonymous(refuse))));
   }
-  app.notFound(served(unlessPreflight((c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context))));
+  const refuse: Serve = (c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context);
+  app.notFound(served(unlessPreflight(anonymous(refuse))));
   app.onError((thrown, c) => {
     const context = contextOf(c);
     deps.logger.error({ requestId: context.requestId, err: thrown }, "request failed");

@@ -4,6 +4,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { Bindings } from "../forward/request-forwarder.ts";
 import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import type { BodyMemory } from "./body-limits.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
 
 type Routes = typeof routes;
@@ -56,6 +57,8 @@ export interface Call<Id extends OperationId = OperationId> {
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
   readonly deps: HttpDependencies;
+  /** For a body that the handler reads as a whole. */
+  readonly memory: BodyMemory;
   /** Whether another node forwarded the request. */
   readonly isForwarded: boolean;
   /** The stored state of the sandbox, if no reachable node owns it and the operation only reads. */

@@ -9,6 +9,7 @@ const statusOfReason: Readonly<Record<string, number>> = {
   method_not_allowed: 405,
   range_not_satisfiable: 416,
   request_timeout: 408,
+  slow_body: 408,
   unsupported_media_type: 415,
 };
 
@@ -51,6 +52,8 @@ export function rawErrorResponse(error: SandboxError, requestId: string): string
 
 function challenge({ code, reason, details }: SandboxError): Record<string, string> {
   if (code === "unauthenticated") return { "www-authenticate": "Bearer" };
+  const { retryAfterMs } = details;
+  if (typeof retryAfterMs === "number") return { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };
   if (reason === "method_not_allowed") return { allow: String(details["allowed"]) };
   if (typeof details["retryAfterMs"] === "number") {
     return { "retry-after": String(Math.ceil(details["retryAfterMs"] / 1000)) };

@@ -35,6 +35,18 @@ describe("a request about a sandbox that another node owns", () => {
     expect(operations(asked)).not.toContain("execInSandbox");
   });
 
+  it("counts towards the rate of its key at the node that is asked, and not again at the owner", async () => {
+    const as = await owner.keyOf("mine");
+    const principal = await owner.authenticator.admit(as);
+    const exhaust = () => {
+      for (;;) owner.callers.count(principal);
+    };
+    expect(exhaust).toThrow("too many requests");
+    const refused = await owner.request("GET", path(), { as });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect((await asked.request("GET", path(), { as })).status).toBe(200);
+  });
+
   it("is refused without a valid credential, without looking for the sandbox", async () => {
     const response = await asked.request("POST", path("/exec"), { json: { command: "true" }, as: "spk_00000000_x" });
     expect(await errorOf(response)).toMatchObject({ status: 401, reason: "bad_credential" });

@@ -36,6 +36,25 @@ describe("a hostile body", () => {
     expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
   });
 
+  it.each([
+    ["env", { A: "x".repeat(50_000), B: "x".repeat(50_000), C: "x".repeat(50_000) }],
+    ["cwd", `/${"x".repeat(10_000)}`],
+    ["idleExcept", Array.from({ length: 1000 }, () => "exec")],
+  ])("is refused with a sandbox's oversized %s", async (field, value) => {
+    const node = await nodeOfTest({ provider: new MockProvider(), deps: { bodyLimitBytes: 1024 * 1024 } });
+    const refused = await node.request("POST", "/v1/sandboxes", { json: { provider: "mock", [field]: value } });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
+  });
+
+  it("gets a short answer, however much of it is wrong", async () => {
+    const node = await nodeOfTest({ provider: new MockProvider(), deps: { bodyLimitBytes: 1024 * 1024 } });
+    const unknown = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`unknown${at}`, at]));
+    const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`wrong key ${at}`, at]));
+    const refused = await node.request("POST", "/v1/sandboxes", { json: { ...unknown, labels } });
+    expect(refused.status).toBe(400);
+    expect((await refused.text()).length).toBeLessThan(64 * 1024);
+  });
+
   it.each([{ memoryMib: 2 ** 53 - 1 }, { diskMib: 2 ** 40 }, { maxProcesses: 2 ** 31 }, { vcpuCount: 1e300 }])(
     "is refused with an impossible limit: %j",
     async (limits) => {

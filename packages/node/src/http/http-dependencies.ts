@@ -12,6 +12,7 @@ import type { NodeMachines } from "../containers/node-machines.ts";
 import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { Stops } from "../containers/stops.ts";
 import type { Peers } from "../forward/peers.ts";
+import type { Bindings } from "../forward/request-forwarder.ts";
 import type { Locator } from "../handoff/locator.ts";
 import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
@@ -19,6 +20,8 @@ import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
+import type { BodyLimits } from "./body-limits.ts";
+import type { Callers } from "./callers.ts";
 import type { RequestContext } from "./request-context.ts";
 
 interface WebhookAdmin {
@@ -44,7 +47,7 @@ interface HttpLogger {
 
 /** Serves a path outside REST. */
 interface Endpoint {
-  serve(request: Request, context: RequestContext): Promise<Response>;
+  serve(request: Request, context: RequestContext, bindings: Bindings): Promise<Response>;
 }
 
 /** The parts of the node that REST uses. */
@@ -63,6 +66,8 @@ export interface HttpDependencies {
   /** Undefined on a standalone node, which forwards nothing. */
   readonly peers?: Peers | undefined;
   readonly authenticator: Authenticator;
+  readonly callers: Callers;
+  readonly bodies: BodyLimits;
   readonly keys: Pick<KeyService | SharedKeyService, "create" | "list" | "revoke">;
   readonly feed: EventFeed;
   readonly pool: Pick<NodePool, "list" | "set">;

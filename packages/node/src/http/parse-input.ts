@@ -1,7 +1,11 @@
 import { SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
 
-/** Checks a caller's input. The error names each invalid field. */
+/** Bounds the answer to a body with many invalid or long fields. */
+const MAX_ISSUES = 20;
+const MAX_ISSUE_CHARS = 500;
+
+/** Checks a caller's input. The error names the first invalid fields. */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -9,7 +13,10 @@ export function parseInput<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const issues = parsed.error.issues.slice(0, MAX_ISSUES).map(({ path, message }) => ({
+    path: path.join(".").slice(0, MAX_ISSUE_CHARS),
+    message: message.slice(0, MAX_ISSUE_CHARS),
+  }));
   const texts = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new SandboxError(what === "body" ? "invalid_body" : "invalid_query", {
     message: `the request's ${what} is invalid: ${texts.join("; ")}`,

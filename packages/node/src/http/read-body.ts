@@ -1,20 +1,24 @@
 import { SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
+import type { BodyLimits, BodyMemory } from "./body-limits.ts";
 import { parseInput } from "./parse-input.ts";
 
 const MAX_DEPTH = 64;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
+export interface ReadBodyOptions {
+  readonly limitBytes: number;
+  readonly bodies: Pick<BodyLimits, "inTime">;
+  /** Reserved for as long as the request needs the body. */
+  readonly memory: BodyMemory;
+}
+
 /** Reads a JSON body up to a limit, and checks it. */
-export async function readJsonBody(
-  schema: z.ZodType,
-  request: Request,
-  options: { readonly limitBytes: number },
-): Promise<unknown> {
+export async function readJsonBody(schema: z.ZodType, request: Request, options: ReadBodyOptions): Promise<unknown> {
   return parseInput(schema, await readJson(request, options), "body");
 }
 
-export async function readJson(request: Request, options: { readonly limitBytes: number }): Promise<unknown> {
+export async function readJson(request: Request, options: ReadBodyOptions): Promise<unknown> {
   const type = request.headers.get("content-type");
   const bytes = await readWholeBody(request, options);
   if (bytes.length > 0 && !JSON_TYPE.test(type ?? "")) throw notJson(type);
@@ -24,26 +28,30 @@ export async function readJson(request: Request, options: { readonly limitBytes:
 }
 
 /** Reads a body up to a limit. */
-export async function readWholeBody(
-  request: Request,
-  { limitBytes }: { readonly limitBytes: number },
-): Promise<Uint8Array> {
+export async function readWholeBody(request: Request, options: ReadBodyOptions): Promise<Uint8Array> {
+  const { limitBytes, bodies, memory } = options;
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
   try {
+    if (length === undefined) return await bodies.inTime(readPieces(request, options));
+    memory.add(length);
     // With a Content-Length, the server reads exactly that much.
-    if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    for await (const piece of request.body ?? []) {
-      size += piece.length;
-      if (size > limitBytes) throw bodyTooLarge(limitBytes);
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces);
+    return new Uint8Array(await bodies.inTime(request.arrayBuffer()));
   } catch (thrown) {
     throw thrown instanceof SandboxError ? thrown : callerLeft(thrown);
   }
+}
+
+async function readPieces(request: Request, { limitBytes, memory }: ReadBodyOptions): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request.body ?? []) {
+    size += piece.length;
+    if (size > limitBytes) throw bodyTooLarge(limitBytes);
+    memory.add(piece.length);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }
 
 /** The Content-Length; undefined for a chunked body. */

@@ -59,7 +59,9 @@ export class RequestLog {
     const fields = { requestId, operation, status, durationMs, actor, sandboxId, reason: failure?.reason };
     if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
     else logger[isAudited ? "info" : "debug"](fields, "request");
-    if (isAudited || status === 401 || status === 403) {
+    // Refused for its rate: an entry for each would make the flood worse.
+    const isFlood = failure?.reason === "rate_limited";
+    if (!isFlood && (isAudited || status === 401 || status === 403)) {
       audit.note({ principal, operation, sandboxId, status, requestId, address });
     }
     return response;

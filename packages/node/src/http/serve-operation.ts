@@ -10,7 +10,7 @@ import {
 import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
-import type { Principal } from "../auth/principal.ts";
+import { actorOf, type Principal } from "../auth/principal.ts";
 import { movedOn } from "../cluster/peer-errors.ts";
 import type { Purpose } from "../handoff/handoff-receiver.ts";
 import type { Location } from "../handoff/locator.ts";
@@ -69,7 +69,8 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     exchange.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
     const isForwarded = deps.peers?.isForwarded(request) ?? false;
     if (access !== "anyone") {
-      exchange.principal = await deps.authenticator.admit(credentialOf(request));
+      exchange.principal = await deps.callers.authenticate(credentialOf(request), c.env?.incoming);
+      if (!isForwarded) deps.callers.count(exchange.principal);
       if (deps.phase.isStopping || (id === "createSandbox" && deps.phase.isDraining)) throw stopping();
     }
     const { principal } = exchange;
@@ -91,9 +92,11 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     }
     // The node that forwarded the request locates the sandbox again, and moves it to itself.
     if (location.kind === "unreachable" && isForwarded) throw movedOn(subject);
+    using memory = deps.bodies.memory(principal === undefined ? "" : actorOf(principal));
+    const { bodyLimitBytes: limitBytes, bodies } = deps;
     const body =
       route.body?.kind === "json"
-        ? await readJsonBody(route.body.schema, request, { limitBytes: deps.bodyLimitBytes })
+        ? await readJsonBody(route.body.schema, request, { limitBytes, bodies, memory })
         : undefined;
     if (principal !== undefined && subject !== "" && purpose !== "look") {
       const { signal } = request;
@@ -112,6 +115,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       query,
       body,
       saved: storedOf(location),
+      memory,
       deps,
       open: () => live ?? deps.access.open(principal as Principal, params.id, { readOnly }),
       watchCredential: (onEnd: (error: SandboxError) => void) => credentials.watch(credentialOf(request), onEnd),

@@ -1,3 +1,4 @@
+import type { Bindings } from "../forward/request-forwarder.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { McpEndpoint } from "./mcp-endpoint.ts";
 
@@ -16,12 +17,12 @@ export class LazyEndpoint {
     return this.#loaded?.sessionCount ?? 0;
   }
 
-  async serve(request: Request, context: RequestContext): Promise<Response> {
+  async serve(request: Request, context: RequestContext, bindings: Bindings): Promise<Response> {
     this.#endpoint ??= this.#load();
     const endpoint = await this.#endpoint;
     this.#loaded = endpoint;
     if (this.#isClosed) await endpoint.close();
-    return await endpoint.serve(request, context);
+    return await endpoint.serve(request, context, bindings);
   }
 
   /** Ends all sessions and accepts no new ones. */

@@ -5,6 +5,7 @@ import type { AuditSink } from "../audit/audit-trail.ts";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { type Authenticator, actorOf } from "../auth/principal.ts";
+import type { Bindings } from "../forward/request-forwarder.ts";
 import { errorResponse } from "../http/error-response.ts";
 import type { HttpDependencies } from "../http/http-dependencies.ts";
 import { readJson } from "../http/read-body.ts";
@@ -23,7 +24,7 @@ const codeOfReason: Readonly<Record<string, number>> = {
 const SERVER_ERROR = -32000;
 
 export interface McpEndpointOptions
-  extends Pick<HttpDependencies, "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes"> {
+  extends Pick<HttpDependencies, "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes" | "callers" | "bodies"> {
   readonly audit: AuditSink;
   readonly authenticator: Authenticator;
   /** Creates a session's conversation, which has the rights of this credential. */
@@ -58,12 +59,12 @@ export class McpEndpoint {
     return this.#sessions.count;
   }
 
-  async serve(request: Request, context: RequestContext): Promise<Response> {
+  async serve(request: Request, context: RequestContext, bindings: Bindings = {}): Promise<Response> {
     const operation = operationOf(request);
     const exchange: Exchange = { operation, isAudited: operation === "closeMcpSession", sandboxId: null };
     const response = await this.#log.serve(request, exchange, {
       context,
-      answer: () => this.#answer(request, exchange),
+      answer: () => this.#answer(request, exchange, bindings),
       refuse: (error) => mcpErrorResponse(error, context),
     });
     for (const [name, value] of Object.entries(context.headers)) response.headers.set(name, value);
@@ -76,11 +77,13 @@ export class McpEndpoint {
     await this.#sessions.close();
   }
 
-  async #answer(request: Request, exchange: Exchange): Promise<Response> {
-    const owner = await this.#admit(request, exchange);
+  async #answer(request: Request, exchange: Exchange, bindings: Bindings): Promise<Response> {
+    const owner = await this.#admit(request, exchange, bindings);
     const id = request.headers.get("mcp-session-id");
     if (request.method !== "POST") return await this.#sessions.get(requireId(id), owner).handle(request, undefined);
-    const body = await readJson(request, { limitBytes: this.#options.bodyLimitBytes });
+    const { bodyLimitBytes: limitBytes, bodies } = this.#options;
+    using memory = bodies.memory(owner.keyId);
+    const body = await readJson(request, { limitBytes, bodies, memory });
     if (Array.isArray(body)) throw batchNotSupported();
     if (id !== null) return await this.#sessions.get(id, owner).handle(request, body);
     if (!isInitialize(body)) requireId(id);
@@ -90,15 +93,16 @@ export class McpEndpoint {
   }
 
   /** Makes all checks that do not need the body. */
-  async #admit(request: Request, exchange: Exchange): Promise<SessionOwner> {
-    const { authenticator, knownHosts, corsOrigins } = this.#options;
+  async #admit(request: Request, exchange: Exchange, { incoming }: Bindings): Promise<SessionOwner> {
+    const { callers, knownHosts, corsOrigins } = this.#options;
     const origin = request.headers.get("origin") ?? undefined;
     const host = request.headers.get("host") ?? undefined;
     if (knownHosts !== undefined) requireKnownHost(host, knownHosts);
     requireOrigin({ origin, host }, corsOrigins);
     const credential = credentialOf(request);
-    const principal = await authenticator.admit(credential);
+    const principal = await callers.authenticate(credential, incoming);
     exchange.principal = principal;
+    callers.count(principal);
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (this.#isClosing) throw stopping();
     return { keyId: actorOf(principal), credential: credential as string };

@@ -1,5 +1,5 @@
 import type { Clock } from "@sandpiper/core";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { ListedSandbox } from "../records/sandbox-record.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 
@@ -25,8 +25,8 @@ export async function forgetEnded({ registry, providers, clock, keepMs }: Forget
   registry.prune(before);
 }
 
-function failedBefore(registry: SandboxRegistry, before: Date): readonly SandboxRecord[] {
-  const records: SandboxRecord[] = [];
+function failedBefore(registry: SandboxRegistry, before: Date): readonly ListedSandbox[] {
+  const records: ListedSandbox[] = [];
   let cursor: string | undefined;
   do {
     const page = registry.list({ state: "failed", limit: PAGE, cursor });

@@ -144,4 +144,19 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN onFailure TEXT NOT NULL DEFAULT 'keep';
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN recordBytes INTEGER GENERATED ALWAYS AS (
+    octet_length(env) + octet_length(labels) + octet_length(metadata) + coalesce(octet_length(container), 0)
+      + coalesce(octet_length(cwd), 0) + coalesce(octet_length(failure), 0) + 1024
+  ) VIRTUAL;
+  CREATE INDEX sandboxBytesByTenant ON sandboxes (tenant, state, recordBytes);
+
+  -- Sandboxes that were never ready. Their records lack what only a running sandbox needs.
+  CREATE TABLE failedCreations (
+    sandboxId TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,
+    tenant TEXT NOT NULL,
+    failedAt INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX failedCreationsByTenant ON failedCreations (tenant, failedAt);
+  `,
 ];

@@ -51,6 +51,7 @@ export const changeableFields = [
   "name",
   "labels",
   "metadata",
+  "env",
   "ttlMs",
   "expiresAt",
   "idleTimeoutMs",
@@ -67,6 +68,9 @@ export const changeableFields = [
 ] as const satisfies readonly (keyof SandboxRecord)[];
 
 export type SandboxChange = Partial<Pick<SandboxRecord, (typeof changeableFields)[number]>>;
+
+/** As in a list, which leaves out what no answer contains. */
+export type ListedSandbox = Omit<SandboxRecord, "env">;
 
 export interface SandboxFilter {
   /** Undefined for all tenants. */

@@ -27,7 +27,7 @@ export function rowFromRecord(
 }
 
 /** Does not validate: the table holds only rows from `rowFromRecord`. */
-export function recordFromRow({ sequence: _, ...row }: Record<string, unknown>): SandboxRecord {
+export function recordFromRow({ sequence: _, recordBytes: __, ...row }: Record<string, unknown>): SandboxRecord {
   const fields = Object.entries(row).map(([name, value]) => [name, parsed(name, value)]);
   return Object.fromEntries(fields) as SandboxRecord;
 }

@@ -34,6 +34,25 @@ const full = sandboxRecord({
   endedAt: new Date(5),
 });
 
+describe("a page of sandbox records", () => {
+  it("ends before it becomes too large, and has no environments", () => {
+    const labels = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`l${at}`, "x".repeat(4096)]));
+    const env = { A: "x".repeat(100_000) };
+    const all = Array.from({ length: 20 }, () => sandboxRecord({ id: createSandboxId(), labels, env }));
+    for (const record of all) records.add(record);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = records.list({ limit: 1000, cursor });
+      expect(JSON.stringify(page).length).toBeLessThan(4 * 1024 * 1024);
+      expect(page.items.some((item) => "env" in item)).toBe(false);
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(seen.toSorted()).toEqual(all.map(({ id }) => id).toSorted());
+  });
+});
+
 describe("sandbox records", () => {
   it.each([
     ["everything set", full],

@@ -4,12 +4,16 @@ import { noSuchSandbox } from "./no-such-sandbox.ts";
 import { encodeCursor, parseCursor } from "./page-cursor.ts";
 import {
   changeableFields,
+  type ListedSandbox,
   type SandboxChange,
   type SandboxFilter,
   type SandboxRecord,
   type Usage,
 } from "./sandbox-record.ts";
 import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
+
+/** Bounds an answer and the memory to build it; a page has at least one sandbox. */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 const LIVE = "state NOT IN ('destroyed', 'failed')";
 
@@ -24,6 +28,9 @@ const HAS_LABELS = `NOT EXISTS (
 /** The sequence orders sandboxes that were created in the same millisecond. */
 const AFTER_CURSOR =
   "(createdAt, sequence) < (:createdAtMs, coalesce((SELECT sequence FROM sandboxes WHERE id = :lastId), 0))";
+
+/** What only a running sandbox needs. */
+const SMALL = { env: {}, metadata: {} } as const;
 
 export class SqliteSandboxRecords {
   readonly #database: NodeDatabase;
@@ -75,13 +82,25 @@ export class SqliteSandboxRecords {
   }
 
   /** Newest first. Without a state, lists all sandboxes that are not destroyed. */
-  list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null } {
+  list(filter: SandboxFilter): { readonly items: readonly ListedSandbox[]; readonly nextCursor: string | null } {
     const { condition, values } = conditionOf(filter);
+    const columns = this.#columns.filter((name) => name !== "env").join(", ");
     const rows = this.#database
-      .prepare(`SELECT * FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
-      .all({ ...values, rows: filter.limit + 1 });
-    const items = rows.slice(0, filter.limit).map(recordFromRow);
-    const last = rows.length > filter.limit ? items.at(-1) : undefined;
+      .prepare(
+        `SELECT ${columns}, recordBytes - octet_length(env) AS recordBytes FROM sandboxes
+          WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`,
+      )
+      .iterate({ ...values, rows: filter.limit + 1 });
+    const items: ListedSandbox[] = [];
+    let bytes = 0;
+    let isMore = false;
+    for (const row of rows) {
+      bytes += Number(row["recordBytes"]);
+      isMore = items.length === filter.limit || (items.length > 0 && bytes > MAX_PAGE_BYTES);
+      if (isMore) break;
+      items.push(recordFromRow(row));
+    }
+    const last = isMore ? items.at(-1) : undefined;
     return { items, nextCursor: last ? encodeCursor({ createdAtMs: last.createdAt.getTime(), id: last.id }) : null };
   }
 
@@ -102,6 +121,45 @@ export class SqliteSandboxRecords {
     const sql = `SELECT count(*) AS sandboxes, coalesce(sum(memoryMib), 0) AS memoryMib,
       coalesce(sum(vcpuCount), 0) AS vcpuCount FROM sandboxes WHERE keyId = :keyId AND ${LIVE}`;
     return { ...(this.#database.prepare(sql).get({ keyId }) as unknown as Usage) };
+  }
+
+  /** The size of a tenant's records, without those of destroyed sandboxes. */
+  bytesOf(tenant: string): number {
+    const sql =
+      "SELECT coalesce(sum(recordBytes), 0) AS bytes FROM sandboxes WHERE tenant = :tenant AND state <> 'destroyed'";
+    return Number(this.#database.prepare(sql).get({ tenant })?.["bytes"]);
+  }
+
+  /** Deletes the oldest records of a tenant's destroyed sandboxes until the newer ones fit. */
+  trimDestroyed(tenant: string, maxBytes: number): void {
+    const newestFirst = `SELECT sequence, sum(recordBytes) OVER (ORDER BY sequence DESC) AS bytes
+      FROM sandboxes WHERE tenant = :tenant AND state = 'destroyed'`;
+    const sql = `DELETE FROM sandboxes WHERE sequence IN (SELECT sequence FROM (${newestFirst}) WHERE bytes > :maxBytes)`;
+    this.#database.prepare(sql).run({ tenant, maxBytes });
+  }
+
+  /** Records that a sandbox never became ready, and keeps only a small record of it. */
+  failCreation(id: SandboxId, change: SandboxChange): SandboxRecord {
+    return this.#database.transaction(() => {
+      const after = this.change(id, { ...change, ...SMALL });
+      const values = { id, tenant: after.tenant, failedAt: after.endedAt?.getTime() ?? 0 };
+      this.#database
+        .prepare("INSERT OR IGNORE INTO failedCreations (sandboxId, tenant, failedAt) VALUES (:id, :tenant, :failedAt)")
+        .run(values);
+      return after;
+    });
+  }
+
+  hasFailedCreation(id: SandboxId): boolean {
+    return this.#database.prepare("SELECT 1 FROM failedCreations WHERE sandboxId = :id").get({ id }) !== undefined;
+  }
+
+  /** Of a tenant's sandboxes that never became ready, all but the newest. */
+  failedCreations(tenant: string, { except }: { readonly except: number }): readonly SandboxId[] {
+    const sql = `SELECT sandboxId FROM failedCreations WHERE tenant = :tenant
+      ORDER BY failedAt DESC, sandboxId LIMIT -1 OFFSET :except`;
+    const rows = this.#database.prepare(sql).all({ tenant, except });
+    return rows.map(({ sandboxId }) => sandboxId as SandboxId);
   }
 
   /** Deletes the records of sandboxes that ended before this instant, and returns their number. */

@@ -11,7 +11,12 @@ export interface CapacityOptions {
   readonly quotas: Pick<SharedQuotas, "reserve" | "ended" | "hold"> | undefined;
   /** 0: no limit. */
   readonly maxSandboxes: number;
+  /** Of the records of one tenant. 0: no limit. */
+  readonly maxRecordBytes: number;
 }
+
+/** Trimming reads all records of the tenant's destroyed sandboxes, so not every creation does it. */
+const RECORDS_PER_TRIM = 50;
 
 const none: Usage = { sandboxes: 0, memoryMib: 0, vcpuCount: 0 };
 
@@ -19,6 +24,8 @@ const none: Usage = { sandboxes: 0, memoryMib: 0, vcpuCount: 0 };
 export class Capacity {
   readonly #options: CapacityOptions;
   readonly #reserved = new Map<string, Usage>();
+  /** How many sandboxes of each tenant were reserved since its last trim. */
+  readonly #untrimmed = new Map<string, number>();
   #reservedSandboxes = 0;
   #booting = 0;
 
@@ -39,6 +46,7 @@ export class Capacity {
     count: number,
   ): Disposable {
     const { registry, maxSandboxes } = this.#options;
+    this.#requireRecordRoom(principal.tenant);
     const owner = principal.kind === "key" ? principal.keyId : keyId;
     const sandboxes = registry.runningCount + this.#booting + this.#reservedSandboxes;
     if (maxSandboxes > 0 && sandboxes + count > maxSandboxes) throw limitReached(maxSandboxes);
@@ -64,6 +72,17 @@ export class Capacity {
 
   ended({ keyId, id }: SandboxRecord): void {
     this.#options.quotas?.ended(keyId, id);
+  }
+
+  /** Records of destroyed sandboxes give way to those of new ones. */
+  #requireRecordRoom(tenant: string): void {
+    const { registry, maxRecordBytes } = this.#options;
+    if (maxRecordBytes === 0) return;
+    const bytes = registry.recordBytes(tenant);
+    if (bytes >= maxRecordBytes) throw recordLimit(maxRecordBytes);
+    const added = (this.#untrimmed.get(tenant) ?? RECORDS_PER_TRIM) + 1;
+    if (added > RECORDS_PER_TRIM) registry.trimDestroyed(tenant, maxRecordBytes - bytes);
+    this.#untrimmed.set(tenant, added > RECORDS_PER_TRIM ? 0 : added);
   }
 
   #add(owner: string, wanted: Usage): Disposable {
@@ -95,6 +114,13 @@ function sum(a: Usage, b: Usage): Usage {
 
 function negative({ sandboxes, memoryMib, vcpuCount }: Usage): Usage {
   return { sandboxes: -sandboxes, memoryMib: -memoryMib, vcpuCount: -vcpuCount };
+}
+
+function recordLimit(limitBytes: number): SandboxError {
+  return new SandboxError("record_limit", {
+    message: `cannot create the sandbox: the records of this tenant's sandboxes have reached their limit of ${limitBytes} bytes`,
+    details: { limitBytes },
+  });
 }
 
 function limitReached(maxSandboxes: number): SandboxError {

@@ -1,7 +1,7 @@
 import type { Clock } from "@sandpiper/core";
 import type { EventBody } from "@sandpiper/protocol";
 import type { EventLog, EventQuery } from "../records/event-log.ts";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { ListedSandbox } from "../records/sandbox-record.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 const PAGE = 1000;
@@ -53,13 +53,13 @@ export class EventFeed {
     }));
   }
 
-  #records({ tenant, sandboxId }: Omit<EventQuery, "after">): readonly SandboxRecord[] {
+  #records({ tenant, sandboxId }: Omit<EventQuery, "after">): readonly ListedSandbox[] {
     const { registry } = this.#options;
     if (sandboxId !== undefined) {
       const record = registry.record(sandboxId, { tenant });
       return record === undefined || record.state === "destroyed" ? [] : [record];
     }
-    const found: SandboxRecord[] = [];
+    const found: ListedSandbox[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page = registry.list({ tenant, limit: PAGE, cursor });
       found.push(...page.items);

@@ -2,7 +2,7 @@ import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/pr
 import { isAdmin, mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { ListedSandbox, SandboxRecord } from "../records/sandbox-record.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { beingDestroyed, ended, notReady } from "./sandbox-errors.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
@@ -53,7 +53,7 @@ export class SandboxAccess {
   }
 
   /** `node` is the sandbox's owner, by default this node. Only callers that may use the sandbox see its token. */
-  resource(principal: Principal, record: SandboxRecord, node = this.#options.nodeId): SandboxResource {
+  resource(principal: Principal, record: ListedSandbox, node = this.#options.nodeId): SandboxResource {
     const { tokenOf, registry } = this.#options;
     const addresses = registry.running(record.id)?.addresses ?? {};
     const mayUse = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });

@@ -121,6 +121,16 @@ export class SandboxRegistry {
     return this.#options.records.prune(endedBefore);
   }
 
+  /** Without the records of destroyed sandboxes. */
+  recordBytes(tenant: string): number {
+    return this.#options.records.bytesOf(tenant);
+  }
+
+  /** Deletes the oldest records of a tenant's destroyed sandboxes until the newer ones fit. */
+  trimDestroyed(tenant: string, maxBytes: number): void {
+    this.#options.records.trimDestroyed(tenant, maxBytes);
+  }
+
   add(record: SandboxRecord): void {
     this.#options.records.add(record);
   }
@@ -140,6 +150,21 @@ export class SandboxRegistry {
     const failure = { code, reason, message };
     const endedAt = this.#options.clock.now();
     this.emit("sandbox.failed", this.change(id, { state: "failed", failure, endedAt }), failure);
+  }
+
+  /** Records that the sandbox never became ready, and emits the event. A small record stays. */
+  failCreation({ id }: Pick<SandboxRecord, "id">, { code, reason, message }: Failure): void {
+    const failure = { code, reason, message };
+    const endedAt = this.#options.clock.now();
+    this.emit("sandbox.failed", this.#options.records.failCreation(id, { state: "failed", failure, endedAt }), failure);
+  }
+
+  hasFailedCreation(id: SandboxId): boolean {
+    return this.#options.records.hasFailedCreation(id);
+  }
+
+  failedCreations(tenant: string, options: { readonly except: number }): readonly SandboxId[] {
+    return this.#options.records.failedCreations(tenant, options);
   }
 
   /** Deletes the record: the sandbox belongs to another node now. */

@@ -1,8 +1,8 @@
 import type { ContainerBody, SandboxResource } from "@sandpiper/protocol";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { ListedSandbox } from "../records/sandbox-record.ts";
 
 export function sandboxResource(
-  record: SandboxRecord,
+  record: ListedSandbox,
   { token, node, addresses }: Pick<SandboxResource, "token" | "node" | "addresses">,
 ): SandboxResource {
   return {

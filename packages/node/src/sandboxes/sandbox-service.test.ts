@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
-import { sandboxResourceSchema } from "@sandpiper/protocol";
+import { type SandboxId, sandboxResourceSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { NodeReconciler } from "../reconcile/node-reconciler.ts";
@@ -9,6 +9,7 @@ import { type MockNodeOptions, mockNode } from "../testing/mock-node.ts";
 type SetUpOptions = Partial<MockNodeOptions<MockProvider>>;
 const setUp = (options: SetUpOptions = {}) => mockNode({ provider: new MockProvider(), ...options });
 const mock = { provider: "mock" } as const;
+const fault = () => SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" });
 
 describe("a sandbox of the node", () => {
   it("can be created, read, listed, changed and destroyed", async () => {
@@ -105,15 +106,57 @@ describe("a sandbox of the node", () => {
   });
 
   it("that cannot boot is failed with the reason, and leaves no instance", async () => {
-    const provider = new MockProvider({
-      faults: { bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }) },
-    });
+    const provider = new MockProvider({ faults: { bootFailure: fault() } });
     const node = setUp({ provider });
     expect((await rejection(node.create())).message).toContain("no room");
     expect(node.provider.size).toBe(0);
     expect(node.sandboxes.list(node.owner, { state: "failed" }).items).toMatchObject([
       { failure: { message: "no room" } },
     ]);
+  });
+
+  it("that cannot boot keeps a small record, and not every one", async () => {
+    const provider = new MockProvider({ faults: { bootFailure: fault() } });
+    const node = setUp({ provider, config: { rateLimits: { failedCreatesPerMinute: 0 } } });
+    const env = { SECRET: "x".repeat(100_000) };
+    for (let k = 0; k < 103; k++) await rejection(node.create({ env, metadata: { text: "x".repeat(10_000) } }));
+    await node.sandboxes.settled();
+    const failed = node.sandboxes.list(node.owner, { state: "failed", limit: 1000 }).items;
+    expect(failed).toHaveLength(100);
+    expect(node.records.get(failed[0]?.id as SandboxId)).toMatchObject({ env: {}, metadata: {} });
+    expect(node.records.bytesOf("mine")).toBeLessThan(200_000);
+    expect(node.errors).toEqual([]);
+  });
+
+  it("that fails too often is refused for a while, for its key only", async () => {
+    const provider = new MockProvider({ faults: { bootFailure: fault() } });
+    const node = setUp({ provider, config: { rateLimits: { failedCreatesPerMinute: 3 } } });
+    for (let k = 0; k < 3; k++) expect(await rejection(node.create())).toMatchObject({ reason: "no_room" });
+    const refused = await rejection(node.create());
+    expect(refused).toMatchObject({
+      reason: "rate_limited",
+      details: { limit: "failed_creates", retryAfterMs: 20_000 },
+    });
+    const other = node.principal();
+    expect(await rejection(node.sandboxes.create(other, { provider: "mock" }))).toMatchObject({ reason: "no_room" });
+    await node.clock.advance(20_000);
+    expect(await rejection(node.create())).toMatchObject({ reason: "no_room" });
+  });
+
+  it("is refused while the records of its tenant are too large; those of destroyed sandboxes give way", async () => {
+    const node = setUp({ config: { maxRecordBytes: 1024 * 1024 } });
+    const large = { env: { A: "x".repeat(120_000) }, labels: { a: "x".repeat(4000) } };
+    const first = await node.create(large);
+    for (let k = 0; k < 8; k++) await node.create(large);
+    expect(await rejection(node.create(large))).toMatchObject({ code: "resource_exhausted", reason: "record_limit" });
+    await node.sandboxes.remove(node.owner, first.id);
+    for (let k = 0; k < 150; k++) {
+      const { id } = await node.create({ labels: { a: "x".repeat(4000) } });
+      await node.sandboxes.remove(node.owner, id);
+    }
+    const destroyed = node.sandboxes.list(node.owner, { state: "destroyed", limit: 1000 }).items;
+    expect(destroyed.length).toBeLessThan(80);
+    expect(node.sandboxes.list(node.owner, { state: "ready" }).items).toHaveLength(8);
   });
 
   it("that ends by itself is failed with the reason", async () => {

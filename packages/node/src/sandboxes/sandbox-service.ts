@@ -13,6 +13,7 @@ import {
 } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { RateLimit } from "../auth/rate-limit.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { SandboxChange, SandboxRecord } from "../records/sandbox-record.ts";
@@ -43,6 +44,9 @@ export interface SandboxServiceOptions extends CreateOnceOptions {
   /** Commits all writes of `work`, or none. */
   readonly transaction: (work: () => void) => void;
   readonly tokenOf: (id: SandboxId) => string;
+  /** Counts creations that fail, by key. */
+  readonly failedCreates: RateLimit;
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
   readonly defaults: SandboxDefaults;
   readonly clock: Clock;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
@@ -60,6 +64,9 @@ interface DestroyDetails extends DestroyOptions {
   /** Which of its time limits was reached. */
   readonly expired?: "ttl" | "idle";
 }
+
+/** Records of failed creations that a tenant can still look up. */
+const KEPT_FAILED_CREATIONS = 100;
 
 type KeyHolder = Extract<Principal, { kind: "key" }>;
 
@@ -163,6 +170,7 @@ export class SandboxService {
     recorded?: (id: SandboxId) => void,
   ): Promise<SandboxRecord> {
     const { registry, capacity, names, pool, providers, clock, observeCreate } = this.#options;
+    this.#options.failedCreates.check(owner.keyId);
     const startedAtMs = clock.monotonicMs();
     names.requireFree({ tenant: owner.tenant, name: wanted.name });
     const signal = options.signal ?? new AbortController().signal;
@@ -206,6 +214,7 @@ export class SandboxService {
       if (refusal !== undefined) await this.#undo(id, refusal);
       else await this.#forgetSaved(id);
       await names.release(record);
+      this.#countFailure(record);
       throw thrown;
     } finally {
       observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
@@ -218,7 +227,17 @@ export class SandboxService {
     const record = registry.record(id);
     if (record === undefined) return;
     await providers.destroy(record.provider, id);
-    if (record.endedAt === null) registry.fail(record, error);
+    if (record.endedAt === null) registry.failCreation(record, error);
+  }
+
+  #countFailure({ tenant, keyId }: SandboxRecord): void {
+    const { registry, failedCreates, onError } = this.#options;
+    failedCreates.spend(keyId);
+    for (const id of registry.failedCreations(tenant, { except: KEPT_FAILED_CREATIONS })) {
+      const record = registry.record(id);
+      // Also removes what its provider may have left.
+      if (record !== undefined) this.destroy(record, {}).catch((thrown) => onError(SandboxError.from(thrown), id));
+    }
   }
 
   async #own(record: SandboxRecord): Promise<void> {
@@ -246,7 +265,7 @@ export class SandboxService {
       const sandbox = await pool.boot(() => providers.boot(key, { id: record.id, signal }), signal);
       return this.#ready(sandbox, registry.change(record.id, { state: "ready" }));
     } catch (thrown) {
-      registry.fail(record, SandboxError.from(thrown));
+      registry.failCreation(record, SandboxError.from(thrown));
       throw thrown;
     }
   }
@@ -274,7 +293,7 @@ export class SandboxService {
     await this.#forgetSaved(record.id);
     await names.release(registry.record(record.id) ?? record);
     capacity.ended(record);
-    registry.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
+    registry.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now(), env: {} });
     if (expired !== undefined) registry.emit("sandbox.expired", record, { reason: expired });
     registry.emit("sandbox.destroyed", record);
   }

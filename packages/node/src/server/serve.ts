@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer, type Server, type ServerOptions } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -8,6 +8,7 @@ import { createSecureContext } from "node:tls";
 import { getRequestListener } from "@hono/node-server";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { answerBadTarget, answerClientError } from "./answer-client-error.ts";
+import { type ConnectionLimitsOptions, limitConnections } from "./connection-limits.ts";
 import { explainListenError } from "./listen-error.ts";
 
 /** For example, a Hono app. */
@@ -25,6 +26,7 @@ export interface ServeOptions {
   readonly onUpgradeServer?: ((server: Server) => void) | undefined;
   /** How long a client may take to send the headers of a request. */
   readonly headersTimeoutMs?: number | undefined;
+  readonly connections?: ConnectionLimitsOptions | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -65,6 +67,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ? createServer(limits, listener)
       : createTlsServer({ ...limits, ...(await readTlsFiles(tls)), minVersion: "TLSv1.2" }, listener);
   server.on("clientError", answerClientError);
+  if (options.connections !== undefined) limitConnections(server, options.connections);
+  server.prependListener("request", (request, response) => {
+    // No GET needs its body, and a connection could wait for the rest of it forever.
+    if (/^(GET|HEAD)$/.test(request.method ?? "") && hasBody(request)) response.setHeader("Connection", "close");
+  });
   const connections = new Connections(server);
   options.onUpgradeServer?.(server);
   try {
@@ -79,6 +86,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server,
     close: ({ graceMs }) => connections.close(graceMs, clock),
   };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<{ cert: Buffer; key: Buffer }> {

@@ -5,6 +5,7 @@ import type { Authenticator } from "../auth/principal.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
 import type { Locator } from "../handoff/locator.ts";
+import type { Callers } from "../http/callers.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
@@ -25,6 +26,7 @@ export interface SocketDependencies {
   /** Undefined on a standalone node, which relays no streams. */
   readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
+  readonly callers: Callers;
   readonly feed: EventFeed;
   readonly logger: Logger;
   /** Without it, nothing is audited. */

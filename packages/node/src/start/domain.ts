@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
+import { RateLimit } from "../auth/rate-limit.ts";
 import { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { Forks } from "../checkpoints/forks.ts";
@@ -18,6 +19,8 @@ import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
 import type { HandoffReport } from "../handoff/handoff-steps.ts";
 import { Locator } from "../handoff/locator.ts";
+import { BodyLimits } from "../http/body-limits.ts";
+import { Callers } from "../http/callers.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
@@ -47,6 +50,8 @@ export interface DomainOptions {
   readonly onError: (error: SandboxError, about: object) => void;
   /** Receives the steps of each handoff, on both nodes. */
   readonly onHandoff?: ((report: HandoffReport) => void) | undefined;
+  /** Receives the name of each limit that refuses a request. */
+  readonly onRefusal?: ((limit: string) => void) | undefined;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
@@ -60,7 +65,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     storage;
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
-  const { defaultProvider, imagesDir, maxSandboxes } = config;
+  const { defaultProvider, imagesDir, maxSandboxes, maxRecordBytes, rateLimits } = config;
   const defaults = {
     ...config.defaults,
     provider: defaultProvider,
@@ -87,7 +92,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
-  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
+  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes, maxRecordBytes });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
   const names = new SandboxNames({
     registry,
@@ -107,6 +112,14 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
+    failedCreates: new RateLimit({
+      name: "failed_creates",
+      perSecond: rateLimits.failedCreatesPerMinute / 60,
+      burst: rateLimits.failedCreatesPerMinute,
+      clock,
+      onRefusal: options.onRefusal,
+    }),
+    onError,
     defaults,
     observeCreate,
   });
@@ -160,6 +173,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const keys = cluster?.keys ?? storage.ownKeys;
   const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
+  const callers = new Callers({ ...config, authenticator, clock, onRefusal: options.onRefusal });
+  const bodies = new BodyLimits({
+    budgetBytes: config.bodyBudgetBytes,
+    timeoutMs: config.bodyTimeoutMs,
+    clock,
+    onRefusal: options.onRefusal,
+  });
   return {
     clock,
     phase,
@@ -183,6 +203,8 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     locator,
     keys,
     authenticator,
+    callers,
+    bodies,
     onError,
   };
 }

@@ -6,7 +6,7 @@ import { McpEndpoint, type McpEndpointOptions } from "../mcp/mcp-endpoint.ts";
 import { type OwnNode, ownClients } from "../mcp/own-client.ts";
 
 export interface CreateMcpEndpointOptions
-  extends Pick<McpEndpointOptions, "authenticator" | "audit" | "metrics" | "logger" | "clock"> {
+  extends Pick<McpEndpointOptions, "authenticator" | "callers" | "bodies" | "audit" | "metrics" | "logger" | "clock"> {
   /** This node; sessions use it as clients. */
   readonly own: OwnNode;
 }

@@ -80,6 +80,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     onDeadline: (id, deadlineMs) => guard?.setDeadline(id, deadlineMs),
     onHandoff: ({ id, ...report }) => logger.info({ sandboxId: id, ...report }, "handed off a sandbox"),
     onError,
+    onRefusal: (limit) => metrics.countRefusal(limit),
     observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
     observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),

@@ -37,6 +37,7 @@ export class NodeMetrics {
   readonly #request: Histogram<"operation" | "status">;
   readonly #webhooks: Counter<"outcome">;
   readonly #shipped: Counter<"receiver" | "outcome">;
+  readonly #refusals: Counter<"limit">;
   #sources: MetricSources = { sandboxes: () => [], pools: () => [], mcpSessions: () => 0 };
 
   constructor() {
@@ -70,6 +71,12 @@ export class NodeMetrics {
       name: "sandpiper_shipped_records_total",
       help: "Audit entries and events for receivers outside the node.",
       labelNames: ["receiver", "outcome"],
+    });
+    this.#refusals = new Counter({
+      registers,
+      name: "sandpiper_refusals_total",
+      help: "Requests and connections that a limit of callers refused.",
+      labelNames: ["limit"],
     });
     const read = () => this.#sources;
     new Gauge({
@@ -121,6 +128,10 @@ export class NodeMetrics {
 
   countShipped(receiver: string, outcome: "sent" | "dropped", records: number): void {
     this.#shipped.inc({ receiver, outcome }, records);
+  }
+
+  countRefusal(limit: string): void {
+    this.#refusals.inc({ limit });
   }
 
   async render(): Promise<{ contentType: string; text: string }> {

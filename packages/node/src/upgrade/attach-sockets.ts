@@ -28,7 +28,14 @@ export interface AttachedSockets {
 
 /** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
-  const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
+  const {
+    authenticator,
+    callers,
+    phase,
+    corsOrigins = [],
+    clock = systemClock,
+    randomUuid = randomUUID,
+  } = dependencies;
   const acceptor = createAcceptor();
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
@@ -43,12 +50,14 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     try {
       requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
       const credential = credentialOf(request);
-      principal = await authenticator.admit(credential);
+      const isForwarded = dependencies.relay?.peers.isForwardedUpgrade(request) ?? false;
+      principal = await callers.authenticate(credential, request);
+      if (!isForwarded) callers.count(principal);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
-      const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
+      const relays = dependencies.relay !== undefined && !isForwarded;
       return { route, principal, requestId, address, credential, relays };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId, address });

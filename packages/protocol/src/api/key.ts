@@ -18,7 +18,7 @@ const fields = {
   name: z.string().min(1).max(128),
   /** Keys of one tenant share its sandboxes. */
   tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
-  scopes: z.array(keyScopeSchema).min(1),
+  scopes: z.array(keyScopeSchema).min(1).max(keyScopeSchema.options.length),
   expiresAt: instantSchema.nullable(),
 };
 

@@ -7,13 +7,43 @@ export const MAX_LABELS = 64;
 export const labelsSchema = z
   .record(z.string().regex(/^(?!sandpiper\.)[A-Za-z0-9._/-]{1,128}$/), z.string().max(4096))
   .refine((labels) => Object.keys(labels).length <= MAX_LABELS, { error: `more than ${MAX_LABELS} labels` })
-  .meta({ description: 'Strings by key; keys that start with "sandpiper." are reserved.' });
+  .meta({
+    description: 'Strings by key; keys that start with "sandpiper." are reserved.',
+    maxProperties: MAX_LABELS,
+  });
 
-export const envSchema = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));
+const MAX_VARIABLES = 1024;
+/** As much as Linux accepts for a single variable. The node stores the environment of each sandbox. */
+const MAX_ENV_BYTES = 128 * 1024;
+
+export const envSchema = z
+  .record(
+    z
+      .string()
+      .max(1024)
+      .regex(/^[^=\0]+$/),
+    z
+      .string()
+      .max(MAX_ENV_BYTES)
+      .regex(/^[^\0]*$/),
+  )
+  .refine((env) => Object.keys(env).length <= MAX_VARIABLES, { error: `more than ${MAX_VARIABLES} variables` })
+  .refine((env) => isWithinBytes(Object.entries(env).flat(), MAX_ENV_BYTES), {
+    error: `longer than ${MAX_ENV_BYTES} bytes in total; write large values to a file`,
+  })
+  .meta({ maxProperties: MAX_VARIABLES });
+
+/** Whether texts are no longer than this in total, as UTF-8. */
+export function isWithinBytes(texts: readonly string[], limitBytes: number): boolean {
+  const chars = texts.reduce((sum, { length }) => sum + length, 0);
+  if (chars * 3 <= limitBytes) return true;
+  const encoder = new TextEncoder();
+  return chars <= limitBytes && texts.reduce((sum, text) => sum + encoder.encode(text).length, 0) <= limitBytes;
+}
 
 export const nameSchema = z.string().min(1).max(128);
 
-export const instantSchema = z.iso.datetime().meta({ description: "A time in ISO 8601 format, in UTC." });
+export const instantSchema = z.iso.datetime().max(64).meta({ description: "A time in ISO 8601 format, in UTC." });
 
 /** A path inside a sandbox; relative ones start at the default user's home. */
 export const sandboxPathSchema = z

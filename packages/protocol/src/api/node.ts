@@ -37,7 +37,10 @@ export const drainNodeBodySchema = z
   .meta({ id: "DrainNode" });
 
 export const createWebhookBodySchema = z
-  .strictObject({ url: z.url({ protocol: /^https?$/ }), kinds: z.array(eventKindSchema).min(1).optional() })
+  .strictObject({
+    url: z.url({ protocol: /^https?$/ }).max(2048),
+    kinds: z.array(eventKindSchema).min(1).max(eventKindSchema.options.length).optional(),
+  })
   .meta({ id: "CreateWebhook" });
 
 export const webhookResourceSchema = z

@@ -1,19 +1,39 @@
 import { z } from "zod";
 import { processIdSchema } from "../agent/process.ts";
-import { durationMsSchema, envSchema, instantSchema, queryFlagSchema, queryNumberSchema } from "./names.ts";
+import {
+  durationMsSchema,
+  envSchema,
+  instantSchema,
+  isWithinBytes,
+  queryFlagSchema,
+  queryNumberSchema,
+} from "./names.ts";
 
 /** A message of the socket, which carries code as JSON, may be four times as long. */
 export const MAX_CODE_BYTES = 4 * 1024 * 1024;
+/** What Linux accepts for all arguments of a program together. */
+const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
+const MAX_ARGUMENTS = 128 * 1024;
+/** As large as a body by default. Larger input is streamed. */
+const MAX_STDIN_CHARS = 16 * 1024 * 1024;
 
 const commandFields = {
   /** Run by /bin/sh. */
-  command: z.string().min(1).optional(),
+  command: z.string().min(1).max(MAX_ARGUMENT_BYTES).optional(),
   /** A program and its arguments, which no shell interprets. */
-  argv: z.array(z.string()).min(1).optional(),
+  argv: z
+    .array(z.string().max(MAX_ARGUMENT_BYTES))
+    .min(1)
+    .max(MAX_ARGUMENTS)
+    .refine((argv) => isWithinBytes(argv, MAX_ARGUMENT_BYTES), {
+      error: `longer than ${MAX_ARGUMENT_BYTES} bytes in total; write large arguments to a file`,
+    })
+    .optional(),
   /** Source code, which the interpreter of its language runs from a file; standard input stays free. */
   code: z
     .string()
-    .refine(isShortEnough, { error: `longer than ${MAX_CODE_BYTES} bytes` })
+    .max(MAX_CODE_BYTES)
+    .refine((code) => isWithinBytes([code], MAX_CODE_BYTES), { error: `longer than ${MAX_CODE_BYTES} bytes` })
     .optional(),
   /** The language of `code`: python, javascript, typescript, bash or sh. The default is the sandbox's language. */
   language: z.string().min(1).max(128).optional(),
@@ -22,10 +42,6 @@ const commandFields = {
   user: z.string().min(1).max(128).optional(),
   timeoutMs: durationMsSchema.optional(),
 };
-
-function isShortEnough(code: string): boolean {
-  return code.length * 3 <= MAX_CODE_BYTES || new TextEncoder().encode(code).length <= MAX_CODE_BYTES;
-}
 
 interface ProgramFields {
   readonly command?: string | undefined;
@@ -53,7 +69,7 @@ export const execBodySchema = z
   .strictObject({
     ...commandFields,
     /** Sent to standard input, which then ends. */
-    stdin: z.string().optional(),
+    stdin: z.string().max(MAX_STDIN_CHARS).optional(),
   })
   .refine(hasOneProgram, oneProgram)
   .refine(hasCodeForLanguage, codeForLanguage)

@@ -43,14 +43,15 @@ const metadataSchema = z
   .record(z.string().max(128), z.json())
   .refine((metadata) => JSON.stringify(metadata).length <= MAX_METADATA_CHARS, {
     error: `longer than ${MAX_METADATA_CHARS} characters as JSON`,
-  });
+  })
+  .meta({ maxProperties: MAX_METADATA_CHARS });
 const lifetimes = {
   /** Counted from the creation, or from the update that set it, even if the sandbox is used. Null for no limit. */
   ttlMs: durationMsSchema.nullable(),
   /** How long it may be idle; null for no limit. */
   idleTimeoutMs: durationMsSchema.nullable(),
   /** Activities that do not reset the idle timeout; all others do. */
-  idleExcept: z.array(activitySchema),
+  idleExcept: z.array(activitySchema).max(activitySchema.options.length),
   /** The action when either time limit is reached; `pause` needs a provider with checkpoints. */
   onExpiry: z.enum(["destroy", "pause"]),
   /**
@@ -69,7 +70,10 @@ const shape = {
     .min(1)
     .max(2 ** 22),
   language: z.string().min(1).max(128),
-  cwd: z.string().regex(/^\/[^\0]*$/),
+  cwd: z
+    .string()
+    .max(4096)
+    .regex(/^\/[^\0]*$/),
   user: z.string().min(1).max(128),
   /** Default time limit of its commands. */
   timeoutMs: durationMsSchema,
@@ -177,7 +181,7 @@ export const listSandboxesQuerySchema = z
   .strictObject({
     state: sandboxStateSchema,
     provider: providerNameSchema,
-    name: z.string(),
+    name: nameSchema,
     /** `key=value`, or `key` for any value. May be repeated; all must match. */
     label: z.array(z.string().max(5000)).max(MAX_LABELS),
     limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),

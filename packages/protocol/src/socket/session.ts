@@ -41,7 +41,7 @@ export function executionOfProcess(process: string): string | undefined {
 export const sessionRequestSchema = z.union([
   z.strictObject({
     language: z.string().min(1).max(128),
-    code: z.string(),
+    code: z.string().max(MAX_SOCKET_MESSAGE_BYTES),
     /** A client that sends the same id again attaches to the execution, which does not start twice. */
     execution: executionIdSchema.optional(),
   }),

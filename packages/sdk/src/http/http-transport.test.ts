@@ -8,12 +8,13 @@ import { ManualTiming } from "../testing/manual-timing.ts";
 function badNetwork() {
   const server = createMemoryServer();
   const timing = new ManualTiming();
-  const lost: ("request" | "answer" | "503" | { readonly reason: string })[] = [];
+  const lost: ("request" | "answer" | "503" | { readonly reason: string } | { readonly afterSeconds: number })[] = [];
   const requests: string[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     requests.push(`${init?.method} ${new URL(String(input)).pathname}`);
     const what = lost.shift();
     if (what === "503") return new Response("busy", { status: 503 });
+    if (typeof what === "object" && "afterSeconds" in what) return limited(what.afterSeconds);
     if (typeof what === "object") return Response.json(unavailable(what.reason), { status: 503 });
     const answer = what === "request" ? undefined : await server.clientOptions.fetch(input, init);
     if (what !== undefined) throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
@@ -24,6 +25,12 @@ function badNetwork() {
 
 function unavailable(reason: string) {
   return { code: "unavailable", reason, message: "?", details: {}, requestId: "r" };
+}
+
+function limited(afterSeconds: number): Response {
+  const body = { code: "resource_exhausted", reason: "rate_limited", message: "?", details: {}, requestId: "r" };
+  const headers = afterSeconds === 0 ? {} : { "retry-after": String(afterSeconds) };
+  return Response.json(body, { status: 429, headers });
 }
 
 const times = <What>(count: number, what: What): What[] => Array.from({ length: count }, () => what);
@@ -152,6 +159,37 @@ describe("a request about a sandbox that moves to another node", () => {
     lost.push(...times(20, { reason: "agent_timeout" }));
     expect(await rejection(inTime(timing, sandbox.refresh()))).toMatchObject({ reason: "agent_timeout" });
     expect(requests).toHaveLength(7);
+  });
+});
+
+describe("a request that a limit refused", () => {
+  it("is repeated after the time that the node names, even if it is not idempotent", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    await sandbox.files.write("/a", "text");
+    requests.length = 0;
+    lost.push({ afterSeconds: 7 });
+    const call = sandbox.files.move("/a", "/b");
+    await timing.advance(6900);
+    expect(requests).toHaveLength(1);
+    await timing.advance(200);
+    await call;
+    expect(requests).toHaveLength(2);
+  });
+
+  it("fails when the node names no time, a time that is too long, or refuses it too often", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    for (const [afterSeconds, attempts] of [
+      [0, 1],
+      [120, 1],
+      [1, 7],
+    ] as const) {
+      requests.length = 0;
+      lost.push(...times(attempts, { afterSeconds }));
+      expect(await rejection(inTime(timing, sandbox.refresh()))).toMatchObject({ reason: "rate_limited" });
+      expect(requests).toHaveLength(attempts);
+    }
   });
 });
 

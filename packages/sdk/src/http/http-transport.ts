@@ -75,13 +75,16 @@ export class HttpTransport {
     const { timing } = this.#spec;
     const startedMs = timing.monotonicMs();
     for (let attempt = 0; ; attempt++) {
+      const refusal: Refusal = { retryAfterMs: 0 };
       try {
-        return await this.#attempt(operation, request, read);
+        return await this.#attempt(operation, request, { read, refusal });
       } catch (thrown) {
         const error = this.#errorFrom(thrown, operation, signal);
-        const isHarmless = isRepeatable || (wasNotBegun(error) && !(request.body instanceof ReadableStream));
-        if (!isHarmless || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
-        await pause(timing, backOffMs(attempt, timing.random), signal);
+        const { retryAfterMs } = refusal;
+        const wasRefused = wasNotBegun(error) || isLimited(error, refusal);
+        const isHarmless = isRepeatable || (wasRefused && !(request.body instanceof ReadableStream));
+        if (!isHarmless || !this.#mayRepeat(error, { attempt, sinceMs: startedMs, retryAfterMs })) throw error;
+        await pause(timing, Math.max(retryAfterMs, backOffMs(attempt, timing.random)), signal);
         if (signal?.aborted) throw abortError(signal, operation);
       }
     }
@@ -90,10 +93,12 @@ export class HttpTransport {
   /** Replacing a node or moving a sandbox takes longer than a busy node. */
   #mayRepeat(
     error: SandboxError,
-    { attempt, sinceMs }: { readonly attempt: number; readonly sinceMs: number },
+    { attempt, sinceMs, retryAfterMs }: Refusal & { readonly attempt: number; readonly sinceMs: number },
   ): boolean {
-    if (error.code !== "unavailable") return false;
     const { timing, reconnectTimeoutMs } = this.#spec;
+    if (timing.monotonicMs() - sinceMs + retryAfterMs > reconnectTimeoutMs) return false;
+    if (isLimited(error, { retryAfterMs })) return attempt + 1 < MAX_ATTEMPTS;
+    if (error.code !== "unavailable") return false;
     const isAway = this.#hasBeenAnswered && LOST_REASONS.includes(error.reason);
     if (isAway || isMoving(error)) return timing.monotonicMs() - sinceMs < reconnectTimeoutMs;
     return attempt + 1 < MAX_ATTEMPTS;
@@ -102,7 +107,7 @@ export class HttpTransport {
   async #attempt<Answer>(
     operation: OperationId,
     request: HttpRequest,
-    read: (response: Response) => Promise<Answer>,
+    { read, refusal }: { readonly read: (response: Response) => Promise<Answer>; readonly refusal: Refusal },
   ): Promise<Answer> {
     const { method, path } = routes[operation];
     const { apiKey, baseUrl } = this.#spec;
@@ -120,6 +125,7 @@ export class HttpTransport {
       ...(request.body instanceof ReadableStream ? { duplex: "half" } : {}),
     } as RequestInit);
     this.#cookies.take(response.headers);
+    if (!response.ok) refusal.retryAfterMs = retryAfterMs(response);
     if (!response.ok) throw errorFromBody(await errorJson(response), { status: response.status });
     this.#hasBeenAnswered = true;
     return await read(response);
@@ -130,6 +136,21 @@ export class HttpTransport {
     if (signal?.aborted) return abortError(signal, operation);
     return unreachable(this.#spec.baseUrl, thrown);
   }
+}
+
+/** When the node, or a proxy, wants the request again; 0 if it does not say. */
+interface Refusal {
+  retryAfterMs: number;
+}
+
+function retryAfterMs({ headers }: Response): number {
+  const text = headers.get("retry-after") ?? "";
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : 0;
+}
+
+/** Refused before it began, because the caller sends too much; a quota that needs a change has no time. */
+function isLimited({ code }: SandboxError, { retryAfterMs }: Refusal): boolean {
+  return code === "resource_exhausted" && retryAfterMs > 0;
 }
 
 async function errorJson(response: Response): Promise<unknown> {

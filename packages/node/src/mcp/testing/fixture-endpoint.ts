@@ -19,6 +19,8 @@ export async function startFixtureEndpoint(provider: Provider): Promise<FixtureE
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   const endpoint = new McpEndpoint({
     authenticator: node.authenticator,
+    callers: node.callers,
+    bodies: node.bodies,
     converse: () => ({ createServer: createFixtureServer, async [Symbol.asyncDispose]() {} }),
     audit: node.audit,
     metrics: new NodeMetrics(),

@@ -3,6 +3,7 @@ import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const requestReasons = {
   batch_not_supported: { code: "invalid_argument", meaning: "The body is a batch of messages, which MCP no longer has.", hint: "send each message in its own request" },
+  body_budget: { code: "resource_exhausted", meaning: "The caller's requests in flight have as many bytes of bodies as the node keeps in memory.", hint: "wait for the requests that run, or send smaller bodies", details: { limitBytes: "number", retryAfterMs: "number" } },
   body_too_deep: { code: "invalid_argument", meaning: "The body is nested too deeply.", hint: "send a flatter object, or a string", details: { maxDepth: "number" } },
   body_too_large: { code: "invalid_argument", meaning: "The body, or the files of the archive, are larger than allowed.", hint: "send less at once; for files, create the sandbox with a larger diskMib", details: { limitBytes: "number" } },
   head_too_large: { code: "invalid_argument", meaning: "The request line and headers are too large.", hint: "send fewer or shorter headers" },
@@ -22,9 +23,11 @@ export const requestReasons = {
   ship_failed: { code: "unavailable", meaning: "The node cannot ship audit entries and events to a receiver.", hint: "check the node's setting \"ship\" and the receiver" },
   private_webhook: { code: "invalid_argument", meaning: "The webhook's URL is not on the public internet.", hint: "to let webhooks call private networks, start the node with allowPrivateWebhooks", details: { url: "string" } },
   range_not_satisfiable: { code: "invalid_argument", meaning: "The requested range is outside of the file.", hint: "ask for a range inside the file", details: { sizeBytes: "number" } },
+  rate_limited: { code: "resource_exhausted", meaning: "The caller has sent too many requests.", hint: "retry after the time in the Retry-After header", details: { limit: "string", retryAfterMs: "number" } },
   request_timeout: { code: "deadline_exceeded", meaning: "The request did not arrive in time.", hint: "send it faster, or retry" },
   session_ended: { code: "canceled", meaning: "The MCP session has ended.", hint: "start a new session" },
   session_limit: { code: "resource_exhausted", meaning: "The key has as many MCP sessions as it may have.", hint: "end one with DELETE, wait until one expires, or raise the node's mcp.maxSessions", details: { maxPerKey: "number" } },
+  slow_body: { code: "deadline_exceeded", meaning: "The request's body arrives too slowly.", hint: "send it faster, or retry" },
   stream_in_use: { code: "already_exists", meaning: "The number of the stream is already in use on this connection.", hint: "use each number once" },
   stream_limit: { code: "resource_exhausted", meaning: "The connection has as many streams as it may have.", hint: "close some, or open another connection", details: { maxStreams: "number" } },
   stream_without_input: { code: "invalid_argument", meaning: "The stream takes no input.", hint: "send input on a stream of kind \"stdin\"" },

@@ -24,6 +24,7 @@ export const sandboxReasons = {
   sandbox_exists: { code: "already_exists", meaning: "A sandbox with this id already exists.", hint: "use another id", details: { id: "string?" } },
   sandbox_failed: { code: "gone", meaning: "The instance of the sandbox has ended by itself, and the request did not run.", hint: "list its checkpoints; roll it back to one, or fork one to copy files out; without checkpoints, create a new sandbox", details: { id: "string", state: "string", failure: "string?" } },
   sandbox_in_use: { code: "failed_precondition", meaning: "Another client is attached to the sandbox.", hint: "take the sandbox over, or retry when that client has left" },
+  record_limit: { code: "resource_exhausted", meaning: "The records of the tenant's sandboxes are as large as they may be.", hint: "destroy sandboxes, failed ones too, or use smaller labels, metadata and environments", details: { limitBytes: "number" } },
   sandbox_limit: { code: "resource_exhausted", meaning: "As many sandboxes exist as maxSandboxes allows.", hint: "destroy a sandbox, or raise maxSandboxes", details: { maxSandboxes: "number" } },
   sandbox_paused: { code: "failed_precondition", meaning: "The sandbox is paused.", hint: "resume it", details: { id: "string", state: "string" } },
   sandbox_stopped: { code: "unavailable", meaning: "The sandbox is being saved, or was stopped.", hint: "resume it, or retry: it may be running elsewhere by now", details: { expected: "string?", actual: "string?" } },
