@@ -110,46 +110,6 @@ describe("a resume", () => {
   });
 });
 
-describe("a paused sandbox", () => {
-  it("is woken by a caller who may use it, and stays paused for one who may only read", async () => {
-    const { checkpoints, locator, owner, id, principal, get, kinds } = await setUp();
-    await checkpoints.pause(owner, id);
-    const reader = principal({ scopes: ["read"] });
-    await locator.claim(reader, id, { purpose: "use", readOnly: true });
-    expect(get(id).state).toBe("paused");
-    await locator.claim(owner, id, { purpose: "manage", readOnly: false });
-    expect(get(id).state).toBe("paused");
-    await locator.claim(owner, id, { purpose: "use", readOnly: false });
-    expect(get(id).state).toBe("ready");
-    expect(kinds()).toContain("sandbox.resumed");
-  });
-
-  it("that expired gets a whole lifetime when it is woken", async () => {
-    const { checkpoints, create, clock, owner, get } = await setUp();
-    const { id } = await create({ ttlMs: 60_000, onExpiry: "pause" });
-    await clock.advance(60_000);
-    await expect.poll(() => get(id).state).toBe("paused");
-    await checkpoints.resume(owner, id);
-    await clock.advance(59_000);
-    expect(get(id).state).toBe("ready");
-    await clock.advance(1000);
-    await expect.poll(() => get(id).state).toBe("paused");
-  });
-});
-
-describe("a rollback without a checkpoint", () => {
-  it("uses the newest checkpoint that a caller took, not a later automatic one", async () => {
-    const { checkpoints, sandboxes, owner, id, write, read } = await setUp();
-    await sandboxes.update(owner, id, { checkpointPolicy: { onIdle: true } });
-    await write("good");
-    await checkpoints.create(owner, id, {});
-    await write("mistake");
-    await checkpoints.createAutomatic(id);
-    await checkpoints.rollback(owner, id, {});
-    expect(await read()).toBe("good");
-  });
-});
-
 describe("a checkpoint", () => {
   it("has a unique name within its sandbox", async () => {
     const { checkpoints, owner, id } = await setUp();

@@ -55,9 +55,6 @@ function challenge({ code, reason, details }: SandboxError): Record<string, stri
   const { retryAfterMs } = details;
   if (typeof retryAfterMs === "number") return { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };
   if (reason === "method_not_allowed") return { allow: String(details["allowed"]) };
-  if (typeof details["retryAfterMs"] === "number") {
-    return { "retry-after": String(Math.ceil(details["retryAfterMs"] / 1000)) };
-  }
   if (reason === "range_not_satisfiable") return { "content-range": `bytes */${String(details["sizeBytes"])}` };
   return {};
 }
