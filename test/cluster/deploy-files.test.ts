@@ -81,7 +81,10 @@ describe.each([
 
   it("has only settings of nodes, with valid values", async () => {
     expect([...settings.keys()].filter((name) => !knownVariables.has(name))).toEqual([]);
-    await expect(load()).resolves.toMatchObject({ allowInsecure: true, store: expect.any(String) });
+    const { store, allowInsecure, tls } = await load();
+    expect(store).toEqual(expect.any(String));
+    // Without a certificate, a TLS proxy is in front of the node.
+    expect(allowInsecure).toBe(tls.certFile === null);
   });
 
   it("contains no secret", () => {

@@ -66,7 +66,7 @@ describe("an anonymous caller", () => {
     await node.client.keys.create({ name: "older", tenant: "older" });
     for (let sent = 0; sent < 2500; sent += 125) {
       const answers = await Promise.all(Array.from({ length: 125 }, () => refusedUpgrade("/v1/socket")));
-      expect(new Set(answers)).toEqual(new Set(["HTTP/1.1 401 Unauthorized"]));
+      for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 (401 Unauthorized|429 Too Many Requests)$/);
     }
     const listed = await node.client.audit.list({ limit: 1000 });
     expect(listed[0]).toMatchObject({ operation: "createKey", status: 201 });
