@@ -1,4 +1,4 @@
-import { parseCheckpointPolicy } from "@sandpiper/protocol";
+import type { CheckpointPolicyBody } from "@sandpiper/sdk";
 import type { Arguments } from "../command/arguments.ts";
 import { invalidValue, usageError } from "../command/usage-error.ts";
 
@@ -34,9 +34,14 @@ export function parseDuration(arguments_: Arguments, name: string): number | und
 }
 
 /** A checkpoint policy such as idle,every=5m; null for "none", undefined when it was not given. */
-export function parsePolicy(arguments_: Arguments, name: string): ReturnType<typeof parseCheckpointPolicy> {
+export async function parsePolicy(
+  arguments_: Arguments,
+  name: string,
+): Promise<CheckpointPolicyBody | null | undefined> {
   const text = arguments_.get(name);
   if (text === undefined) return undefined;
+  // Loaded here, because --help must not load schemas.
+  const { parseCheckpointPolicy } = await import("@sandpiper/protocol");
   const policy = parseCheckpointPolicy(text);
   if (policy !== undefined) return policy;
   throw invalidValue(name, {

@@ -52,7 +52,7 @@ export const createVerb: Verb = {
       ...commandFrom(arguments_),
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
-      checkpointPolicy: parsePolicy(arguments_, "checkpoints"),
+      checkpointPolicy: await parsePolicy(arguments_, "checkpoints"),
       onFailure: arguments_.get("on-failure") as CreateSandboxBody["onFailure"],
     };
     const client = await requireNode();

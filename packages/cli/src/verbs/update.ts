@@ -17,7 +17,7 @@ export const updateVerb: Verb = {
     const change = {
       ...ownFrom(arguments_),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
-      checkpointPolicy: parsePolicy(arguments_, "checkpoints"),
+      checkpointPolicy: await parsePolicy(arguments_, "checkpoints"),
     };
     const sandbox = await firstSandbox(arguments_);
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
