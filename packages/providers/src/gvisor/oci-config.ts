@@ -1,9 +1,16 @@
 import type { InstanceSpec } from "@sandpiper/core";
+import { idMappings } from "./id-mappings.ts";
 import type { Image } from "./image.ts";
 import { bindMount, tmpfsMount } from "./mount.ts";
 
 /** The agent's path inside an instance. */
 const AGENT_PATH = "/.sandpiper/agent";
+
+/**
+ * Where the launcher mounts the image, in a mount namespace of the sandbox. Any user can reach it, unlike the image's own
+ * directory.
+ */
+export const IMAGE_MOUNT_POINT = "/run/sandpiper-image";
 
 /** gVisor's own memory counts against the limit: 15 MiB after boot, and about half a MiB for each process inside. */
 export const SENTRY_MEMORY_MIB = 64;
@@ -53,11 +60,12 @@ export interface OciConfigOptions {
 
 /** The `config.json` of an instance, as the OCI runtime specification defines it. */
 export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
+  const mappings = idMappings(spec.id);
   const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
   return {
     ociVersion: "1.0.2",
     hostname: "sandpiper",
-    root: { path: image.root, readonly: false },
+    root: { path: IMAGE_MOUNT_POINT, readonly: false },
     process: {
       args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user"],
       cwd: "/",
@@ -80,7 +88,9 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
       tmpfsMount("/dev/shm", ["mode=1777", "nosuid", "nodev", `size=${Math.ceil(spec.memoryMib / 2)}m`]),
     ],
     linux: {
-      namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
+      namespaces: ["pid", "network", "ipc", "uts", "mount", "user"].map((type) => ({ type })),
+      uidMappings: mappings,
+      gidMappings: mappings,
       cgroupsPath: cgroupPath,
       resources: {
         // The sum of memory and swap: the same value as memory means no swap.
