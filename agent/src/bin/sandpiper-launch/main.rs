@@ -28,9 +28,9 @@ const USAGE: &str =
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).peekable();
-    let root = words.next_if(|word| word == "--root").and_then(|_| {
-        Some(MappedRoot { image: words.next()?, mount_point: words.next()?, id_map: words.next()? })
-    });
+    let root = words
+        .next_if(|word| word == "--root")
+        .and_then(|_| Some(MappedRoot { image: words.next()?, mount_point: words.next()?, id_map: words.next()? }));
     let (Some(parent), Some(directory), Some(program)) = (words.next(), words.next(), words.next()) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Both start with these bytes in every version of the kernel's interface.
+// Constants of the kernel that the libc crate does not have for this target.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 
@@ -46,6 +46,7 @@ impl MappedRoot {
                 "the file system of {} does not support id-mapped mounts: move it to ext4, xfs or btrfs",
                 self.image.display()
             )),
+            Some(libc::ENOSYS) => io::Error::other("id-mapped mounts need Linux 5.12 or newer"),
             _ => on("mapping the owners of the image's files")(error),
         })?;
         std::fs::create_dir_all(Path::new(&self.mount_point)).map_err(on("creating the mount point"))?;
@@ -97,7 +98,7 @@ fn receive_user_namespace(stream: &mut UnixStream, child: libc::pid_t, id_map: &
     Ok(std::fs::File::open(format!("/proc/{child}/ns/user"))?.into())
 }
 
-/// Without the mounts below the directory, which are no part of the image.
+/// Without the mounts below the directory, which the image does not include.
 fn clone_tree(image: &OsStr) -> io::Result<OwnedFd> {
     let image = CString::new(image.as_bytes())?;
     let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as libc::c_uint;

@@ -1,8 +1,10 @@
+import { release } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
 import type { Cgroups } from "./cgroups.ts";
 import { findCgroups } from "./find-cgroups.ts";
+import { isAtLeast } from "./program-version.ts";
 
 /** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;
@@ -16,6 +18,13 @@ export function missing(reason: ErrorReason, message: string, hint: string): San
 export function requireLinux(what: string): void {
   if (process.platform === "linux") return;
   throw missing("not_linux", `${what} need Linux; this is ${process.platform}`, "use a Linux machine");
+}
+
+/** `why` says what the version is needed for. */
+export function requireKernel(what: string, oldest: string, why: string, version = release()): void {
+  if (isAtLeast(version, oldest)) return;
+  const message = `${what} need Linux ${oldest} or newer, ${why}; this is ${version}`;
+  throw missing("linux_too_old", message, "use a machine with a newer kernel, or another provider");
 }
 
 /** `why` says what root is needed for. */
