@@ -3,7 +3,14 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { Cgroups } from "../host/cgroups.ts";
 import { findAgent, findLauncher } from "../host/find-agent.ts";
 import { findRunsc } from "../host/find-runsc.ts";
-import { missing, requireCgroups, requireKernel, requireLinux, requireRoot } from "../host/host-requirements.ts";
+import {
+  missing,
+  requireCgroups,
+  requireKernel,
+  requireLinux,
+  requireMappableOwners,
+  requireRoot,
+} from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { cgroupTargets, type KillList } from "../host/kill-list.ts";
@@ -36,6 +43,7 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
     const message = `the state directory ${options.stateDirectory} has a comma in its path, which runsc does not support`;
     throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to another directory");
   }
+  requireMappableOwners(options.stateDirectory);
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = requireCgroups();

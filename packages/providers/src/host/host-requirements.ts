@@ -1,5 +1,6 @@
+import { existsSync, statfsSync } from "node:fs";
 import { release } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
 import type { Cgroups } from "./cgroups.ts";
@@ -9,6 +10,9 @@ import { isAtLeast } from "./program-version.ts";
 /** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
+
+/** What `statfs` returns for overlayfs, the file system of a container without a volume. */
+const OVERLAYFS = 0x794c_7630;
 
 /** The error of a host that lacks something. */
 export function missing(reason: ErrorReason, message: string, hint: string): SandboxError {
@@ -40,6 +44,18 @@ export function requireCgroups(): Cgroups {
     "cgroups_missing",
     "this host has no cgroups with the controllers cpu, memory and pids, in version 2 also cpuset and io",
     "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing",
+  );
+}
+
+/** The kernel cannot map the owners of files on overlayfs. */
+export function requireMappableOwners(stateDirectory: string): void {
+  let directory = stateDirectory;
+  while (!existsSync(directory)) directory = dirname(directory);
+  if (statfsSync(directory).type !== OVERLAYFS) return;
+  throw missing(
+    "unusable_state_directory",
+    `the state directory ${stateDirectory} is on overlayfs, which does not support id-mapped mounts`,
+    "set SANDPIPER_HOME to a directory on ext4, xfs or btrfs, for example a volume of the container",
   );
 }
 
