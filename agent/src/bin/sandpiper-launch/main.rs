@@ -7,6 +7,7 @@
 //! writing, so it never sees the end of either when its peers change. It is killed when the process PARENT-PID exits.
 //! Errors go to DIRECTORY/launch.log.
 
+mod image_copy;
 mod mapped_root;
 
 use mapped_root::MappedRoot;

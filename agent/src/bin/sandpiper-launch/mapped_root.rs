@@ -2,6 +2,7 @@
 //!
 //! The mount is in a mount namespace of this process and its children, so it disappears with them.
 
+use crate::image_copy::{MAX_MIB, mount_copy};
 use sandpiper_agent::os::{check, own};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -40,17 +41,23 @@ impl MappedRoot {
         check(unsafe { libc::unshare(libc::CLONE_NEWNS) }).map_err(on("creating a mount namespace"))?;
         keep_mounts_private()?;
         let user_namespace = user_namespace(&self.id_map).map_err(on("creating a user namespace"))?;
-        let tree = clone_tree(&self.image).map_err(on(&format!("opening {}", self.image.display())))?;
-        map_ids(&tree, &user_namespace).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) => io::Error::other(format!(
-                "the file system of {} does not support id-mapped mounts: move it to ext4, xfs or btrfs",
-                self.image.display()
-            )),
-            Some(libc::ENOSYS) => io::Error::other("id-mapped mounts need Linux 5.12 or newer"),
-            _ => on("mapping the owners of the image's files")(error),
-        })?;
         std::fs::create_dir_all(Path::new(&self.mount_point)).map_err(on("creating the mount point"))?;
-        move_tree(&tree, &self.mount_point).map_err(on("mounting the image"))
+        match clone_tree(&self.image).and_then(|tree| map_ids(&tree, &user_namespace).map(|()| tree)) {
+            Ok(tree) => move_tree(&tree, &self.mount_point).map_err(on("mounting the image")),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => self.mount_copy(),
+            Err(error) => Err(on(&format!("mapping the owners of the files in {}", self.image.display()))(error)),
+        }
+    }
+
+    fn mount_copy(&self) -> io::Result<()> {
+        let image = self.image.display();
+        mount_copy(&self.image, &self.mount_point, &self.id_map).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull => io::Error::other(format!(
+                "{image} has more than {MAX_MIB} MiB or too many files for a copy, and its file system does not support \
+                 id-mapped mounts: move it to ext4, xfs or btrfs, on Linux 5.12 or newer"
+            )),
+            _ => on(&format!("copying {image}"))(error),
+        })
     }
 }
 

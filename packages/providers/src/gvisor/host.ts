@@ -3,14 +3,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { Cgroups } from "../host/cgroups.ts";
 import { findAgent, findLauncher } from "../host/find-agent.ts";
 import { findRunsc } from "../host/find-runsc.ts";
-import {
-  missing,
-  requireCgroups,
-  requireKernel,
-  requireLinux,
-  requireMappableOwners,
-  requireRoot,
-} from "../host/host-requirements.ts";
+import { missing, requireCgroups, requireLinux, requireRoot } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { cgroupTargets, type KillList } from "../host/kill-list.ts";
@@ -38,12 +31,10 @@ export interface GvisorHost {
 export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost> {
   requireLinux("gVisor sandboxes");
   requireRoot("gVisor sandboxes", "for their namespaces and cgroups");
-  requireKernel("gVisor sandboxes", "5.12", "for mounts with mapped owners");
   if (options.stateDirectory.includes(",")) {
     const message = `the state directory ${options.stateDirectory} has a comma in its path, which runsc does not support`;
     throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to another directory");
   }
-  requireMappableOwners(options.stateDirectory);
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = requireCgroups();

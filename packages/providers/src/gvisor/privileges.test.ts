@@ -1,14 +1,14 @@
 import { chmod, mkdir, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
-import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
 import { freshDirectory, putScript, shared } from "../host/testing/shared.ts";
 import { idMappings } from "./id-mappings.ts";
 import { IMAGE_MOUNT_POINT } from "./oci-config.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
-import { tracesOf } from "./testing/traces.ts";
+import { hostProcesses } from "./testing/host-processes.ts";
 
 const fixture = await shared(createGvisorFixture());
 const sandbox = await fixture.create();
@@ -21,7 +21,7 @@ const SECCOMP_FILTER = "2";
 describe("the processes of a sandbox on the host", () => {
   it("run under an id of the sandbox, filtered, and without a way to new privileges", async () => {
     const id = String(idMappings(sandbox.id)[0]?.hostID);
-    for (const { name, status } of await hostProcesses(sandbox.id)) {
+    for (const { name, status } of await hostProcesses(sandbox.id, fixture.stateDirectory)) {
       expect(status["Uid"], name).toBe([id, id, id, id].join(" "));
       expect(status["Gid"], name).toBe([id, id, id, id].join(" "));
       expect(status["Groups"], name).toBe("");
@@ -34,7 +34,7 @@ describe("the processes of a sandbox on the host", () => {
   });
 
   it("have capabilities only in a user namespace that maps no id of the host", async () => {
-    for (const { pid, name } of await hostProcesses(sandbox.id)) {
+    for (const { pid, name } of await hostProcesses(sandbox.id, fixture.stateDirectory)) {
       for (const file of ["uid_map", "gid_map"]) {
         const lines = (await readFile(`/proc/${pid}/${file}`, "utf8")).trim().split("\n");
         const onHost = lines.map((line) => Number(line.trim().split(/\s+/)[1]));
@@ -44,7 +44,7 @@ describe("the processes of a sandbox on the host", () => {
   });
 
   it("share no namespace of the host that gVisor can leave", async () => {
-    for (const { pid, name } of await hostProcesses(sandbox.id)) {
+    for (const { pid, name } of await hostProcesses(sandbox.id, fixture.stateDirectory)) {
       const kinds = name === "gofer" ? ["user", "mnt", "net", "ipc"] : ["user", "mnt", "net", "ipc", "pid", "uts"];
       for (const kind of kinds) {
         const [own, host] = [await readlink(`/proc/${pid}/ns/${kind}`), await readlink(`/proc/self/ns/${kind}`)];
@@ -101,7 +101,9 @@ describe("a checkpoint of a sandbox whose gVisor ran as root of the host", () =>
       fixture.newProvider({ runsc: await runscAsRoot(join(fixture.stateDirectory, "gvisor/images", image ?? "")) }),
       fixture.config,
     );
-    expect((await hostProcesses(old.id)).map(({ status }) => status["Uid"])).toContain("0 0 0 0");
+    expect((await hostProcesses(old.id, fixture.stateDirectory)).map(({ status }) => status["Uid"])).toContain(
+      "0 0 0 0",
+    );
     await old.exec("echo kept > /root/kept; sleep 600 & ", { user: "root" });
     await old.checkpoint(checkpoint, { keepsRunning: true });
     const prepared = await Sandbox.prepare(fixture.provider, old.config, { id: createSandboxId() });
@@ -111,7 +113,8 @@ describe("a checkpoint of a sandbox whose gVisor ran as root of the host", () =>
       createdAt: old.createdAt,
     });
     expect((await restored.exec("cat /root/kept; ls -d /usr/bin", { user: "root" })).stdout).toBe("kept\n/usr/bin\n");
-    for (const { status } of await hostProcesses(restored.id)) expect(status["Uid"]).not.toContain("0 0 0 0");
+    for (const { status } of await hostProcesses(restored.id, fixture.stateDirectory))
+      expect(status["Uid"]).not.toContain("0 0 0 0");
   });
 });
 
@@ -125,30 +128,4 @@ directory=$(printf '%s\\n' "$@" | sed -n '/^--bundle$/{n;p}')
   -e 's|"[ug]idMappings":\\[[^]]*\\],||g' "$directory/config.json"
 exec ${runsc.path} "$@"`;
   return await putScript(join(fixture.stateDirectory, "runsc-as-root"), script);
-}
-
-interface HostProcess {
-  readonly pid: string;
-  readonly name: string;
-  readonly status: Readonly<Record<string, string>>;
-}
-
-/** The Sentry, the gofer, and the processes in which programs of the sandbox run. */
-async function hostProcesses(id: SandboxId): Promise<HostProcess[]> {
-  const pids = (await tracesOf(id, fixture.stateDirectory)).flatMap((trace) => {
-    const [, pid, command] = /^process (\d+) (\S*)/.exec(trace) ?? [];
-    return pid === undefined ? [] : [{ pid, name: /^runsc-(sandbox|gofer)/.exec(command ?? "")?.[1] ?? "stub" }];
-  });
-  expect(pids.map(({ name }) => name)).toEqual(expect.arrayContaining(["sandbox", "gofer", "stub"]));
-  return await Promise.all(pids.map(async (each) => ({ ...each, status: await statusOf(each.pid) })));
-}
-
-async function statusOf(pid: string): Promise<Record<string, string>> {
-  const lines = (await readFile(`/proc/${pid}/status`, "utf8")).trim().split("\n");
-  return Object.fromEntries(
-    lines.map((line) => {
-      const [name = "", ...value] = line.split(":");
-      return [name, value.join(":").trim().split(/\s+/).join(" ")];
-    }),
-  );
 }

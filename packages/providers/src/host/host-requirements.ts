@@ -1,18 +1,12 @@
-import { existsSync, statfsSync } from "node:fs";
-import { release } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
 import type { Cgroups } from "./cgroups.ts";
 import { findCgroups } from "./find-cgroups.ts";
-import { isAtLeast } from "./program-version.ts";
 
 /** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
-
-/** What `statfs` returns for overlayfs, the file system of a container without a volume. */
-const OVERLAYFS = 0x794c_7630;
 
 /** The error of a host that lacks something. */
 export function missing(reason: ErrorReason, message: string, hint: string): SandboxError {
@@ -22,13 +16,6 @@ export function missing(reason: ErrorReason, message: string, hint: string): San
 export function requireLinux(what: string): void {
   if (process.platform === "linux") return;
   throw missing("not_linux", `${what} need Linux; this is ${process.platform}`, "use a Linux machine");
-}
-
-/** `why` says what the version is needed for. */
-export function requireKernel(what: string, oldest: string, why: string, version = release()): void {
-  if (isAtLeast(version, oldest)) return;
-  const message = `${what} need Linux ${oldest} or newer, ${why}; this is ${version}`;
-  throw missing("linux_too_old", message, "use a machine with a newer kernel, or another provider");
 }
 
 /** `why` says what root is needed for. */
@@ -44,18 +31,6 @@ export function requireCgroups(): Cgroups {
     "cgroups_missing",
     "this host has no cgroups with the controllers cpu, memory and pids, in version 2 also cpuset and io",
     "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing",
-  );
-}
-
-/** The kernel cannot map the owners of files on overlayfs. */
-export function requireMappableOwners(stateDirectory: string): void {
-  let directory = stateDirectory;
-  while (!existsSync(directory)) directory = dirname(directory);
-  if (statfsSync(directory).type !== OVERLAYFS) return;
-  throw missing(
-    "unusable_state_directory",
-    `the state directory ${stateDirectory} is on overlayfs, which does not support id-mapped mounts`,
-    "set SANDPIPER_HOME to a directory on ext4, xfs or btrfs, for example a volume of the container",
   );
 }
 

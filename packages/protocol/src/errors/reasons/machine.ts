@@ -15,7 +15,6 @@ export const machineReasons = {
   kvm_missing: { code: "failed_precondition", meaning: "The host has no KVM, or does not allow it.", hint: "enable virtualization, nested virtualization on a virtual host, or use the provider qemu" },
   kvm_not_permitted: { code: "failed_precondition", meaning: "The KVM device cannot be opened.", hint: "run as root on the host, give this container the device, or use the provider qemu" },
   kvm_unusable: { code: "failed_precondition", meaning: "KVM exists but could not run a guest.", hint: "use the provider qemu" },
-  linux_too_old: { code: "failed_precondition", meaning: "The host's kernel is too old for the provider.", hint: "use a machine with a newer kernel, or another provider" },
   machine_ended: { code: "gone", meaning: "The machine of the project has ended.", hint: "create a new sandbox, which starts a new machine" },
   machine_engine: { code: "unavailable", meaning: "The container engine in the machine did not start.", hint: "raise vmDocker.memoryMib, or rebuild the machine's image with `npm run setup docker-image`" },
   machine_in_use: { code: "failed_precondition", meaning: "Sandboxes use the machine of the project.", hint: "destroy the sandboxes, or stop the machine with force, which makes them fail", details: { sandboxes: "string[]" } },
