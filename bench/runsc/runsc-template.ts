@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createSandbox } from "@sandpiper/node";
 import { listProcesses } from "../processes.ts";
@@ -12,7 +12,7 @@ const AGENT_PATH = "/.sandpiper/agent";
 interface OciConfig {
   readonly process: { readonly args: readonly string[] };
   readonly mounts: readonly { readonly destination: string; readonly source: string }[];
-  readonly linux: { readonly cgroupsPath: string };
+  readonly linux: { readonly cgroupsPath: string; readonly namespaces: readonly { readonly type: string }[] };
 }
 
 export interface Replacement {
@@ -39,6 +39,8 @@ async function readTemplate(workspace: Workspace) {
   const version = await run(runscPath, ["--version"]);
   workspace.versions["runsc"] = version.stdout.split("\n")[0]?.replace("runsc version ", "") ?? "unknown";
   const { process, mounts, linux } = config;
+  const images = join(home, "gvisor/images");
+  const [image = ""] = await readdir(images);
   return {
     runscPath,
     instancesDir: join(dir, "instances"),
@@ -47,11 +49,19 @@ async function readTemplate(workspace: Workspace) {
       flags.map((flag) => flag.replaceAll(original.dir, instanceDir).replaceAll(original.root, join(dir, "root"))),
     configFor: (instanceId: string, { program, args = process.args }: Replacement) => ({
       ...config,
+      // Without the launcher, the image has no mount with mapped owners.
+      root: { path: join(images, image), readonly: false },
       process: { ...process, args },
       mounts: mounts.map((mount) =>
         program !== undefined && mount.destination === AGENT_PATH ? { ...mount, source: program } : mount,
       ),
-      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(id, instanceId) },
+      linux: {
+        ...linux,
+        uidMappings: [],
+        gidMappings: [],
+        namespaces: linux.namespaces.filter(({ type }) => type !== "user"),
+        cgroupsPath: linux.cgroupsPath.replaceAll(id, instanceId),
+      },
     }),
   };
 }

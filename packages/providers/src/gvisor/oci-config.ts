@@ -1,10 +1,17 @@
 import type { InstanceSpec } from "@sandpiper/core";
+import { idMappings } from "./id-mappings.ts";
 import type { Image } from "./image.ts";
 import { bootMemoryBytes } from "./memory-limits.ts";
 import { bindMount, tmpfsMount } from "./mount.ts";
 
 /** The agent's path inside an instance. */
 const AGENT_PATH = "/.sandpiper/agent";
+
+/**
+ * Where the launcher mounts the image, in a mount namespace of the sandbox. Any user can reach it, unlike the image's own
+ * directory.
+ */
+export const IMAGE_MOUNT_POINT = "/run/sandpiper-image";
 
 /** Host processes for each process inside (two, for each of two users at their limit), and gVisor's own. */
 const HOST_TASKS_PER_PROCESS = 4;
@@ -71,11 +78,12 @@ export interface OciConfigOptions {
 
 /** The `config.json` of an instance, as the OCI runtime specification defines it. */
 export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
+  const mappings = idMappings(spec.id);
   const memoryBytes = bootMemoryBytes(spec);
   return {
     ociVersion: "1.0.2",
     hostname: "sandpiper",
-    root: { path: image.root, readonly: false },
+    root: { path: IMAGE_MOUNT_POINT, readonly: false },
     process: {
       args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user", "--kill-largest"],
       cwd: "/",
@@ -98,7 +106,9 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
       tmpfsMount("/dev/shm", ["mode=1777", "nosuid", "nodev", `size=${Math.ceil(spec.memoryMib / 2)}m`]),
     ],
     linux: {
-      namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
+      namespaces: ["pid", "network", "ipc", "uts", "mount", "user"].map((type) => ({ type })),
+      uidMappings: mappings,
+      gidMappings: mappings,
       cgroupsPath: cgroupPath,
       seccomp: SECCOMP,
       resources: {

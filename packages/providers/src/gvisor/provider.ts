@@ -20,6 +20,7 @@ import { Images } from "./images.ts";
 import { GvisorInstance, removeInstance } from "./instance.ts";
 import { settleMemory } from "./memory-limits.ts";
 import { ociConfig } from "./oci-config.ts";
+import type { Launch } from "./runsc.ts";
 
 export interface GvisorProviderOptions extends KernelProviderOptions, Omit<GvisorOptions, "stateDirectory"> {}
 
@@ -43,8 +44,8 @@ export class GvisorProvider extends KernelProvider implements Provider {
   }
 
   create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    return this.#launch(spec, signal, async (host, directory) => {
-      await requireLaunched(host, spec.id, await host.runsc.run(spec, directory, signal), signal);
+    return this.#launch(spec, signal, async (host, launch) => {
+      await requireLaunched(host, spec.id, await host.runsc.run(launch, signal), signal);
       await settleMemory(host, spec);
       return new GvisorInstance(host, { spec, isAdopted: false });
     });
@@ -53,14 +54,14 @@ export class GvisorProvider extends KernelProvider implements Provider {
   /** The prepared instance is a sandbox without processes. */
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     const { id } = spec;
-    return this.#launch(spec, signal, async (host, directory) => {
-      await requireLaunched(host, id, await host.runsc.create(spec, directory, signal), signal);
+    return this.#launch(spec, signal, async (host, launch) => {
+      await requireLaunched(host, id, await host.runsc.create(launch, signal), signal);
       await settleMemory(host, spec);
       return {
         id,
         restore: (image, abort) =>
           this.started(id, async () => {
-            await requireLaunched(host, id, await host.runsc.restore(spec, directory, image, abort), abort);
+            await requireLaunched(host, id, await host.runsc.restore(launch, image, abort), abort);
             // The agent was quiesced and its channel is new, so no frame is incomplete.
             return new GvisorInstance(host, { spec, isAdopted: false });
           }),
@@ -101,7 +102,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
   async #launch<T>(
     spec: InstanceSpec,
     signal: AbortSignal,
-    start: (host: GvisorHost, directory: string) => Promise<T>,
+    start: (host: GvisorHost, launch: Launch) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted();
     const host = await this.#findHost();
@@ -112,7 +113,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
       const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
       signal.throwIfAborted();
       const directory = await this.record(store, spec, { "config.json": JSON.stringify(config) });
-      return await this.started(spec.id, () => start(host, directory));
+      return await this.started(spec.id, () => start(host, { spec, directory, root: image.root }));
     }, signal);
   }
 }

@@ -3,9 +3,20 @@ import { join } from "node:path";
 import type { InstanceSpec } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { type ProgramResult, runProgram } from "../host/run-program.ts";
+import { idMappings, idMapText } from "./id-mappings.ts";
+import { IMAGE_MOUNT_POINT } from "./oci-config.ts";
 
 const DELETE_TIMEOUT_MS = 10_000;
 const MAX_EXPLANATION_CHARACTERS = 2000;
+
+/** The sandbox that a command starts. */
+export interface Launch {
+  readonly spec: InstanceSpec;
+  /** Has the sandbox's config.json. */
+  readonly directory: string;
+  /** The image's directory. */
+  readonly root: string;
+}
 
 export interface RunscOptions {
   readonly runsc: string;
@@ -22,19 +33,18 @@ export class Runsc {
     this.#options = options;
   }
 
-  /** Starts the sandbox whose config.json is in the directory. */
-  run(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(spec, directory, ["run", "--detach"], signal);
+  run(launch: Launch, signal: AbortSignal): Promise<ProgramResult> {
+    return this.#launch(launch, ["run", "--detach"], signal);
   }
 
   /** Makes a sandbox without processes, for `restore`. */
-  create(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(spec, directory, ["create"], signal);
+  create(launch: Launch, signal: AbortSignal): Promise<ProgramResult> {
+    return this.#launch(launch, ["create"], signal);
   }
 
   /** The sandbox may still read memory from the image when this returns, but the image's files can be removed. */
-  restore(spec: InstanceSpec, directory: string, image: string, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(spec, directory, ["restore", "--detach", "--background", "--image-path", image], signal);
+  restore(launch: Launch, image: string, signal: AbortSignal): Promise<ProgramResult> {
+    return this.#launch(launch, ["restore", "--detach", "--background", "--image-path", image], signal);
   }
 
   /** Saves a sandbox as files in the directory `image`. */
@@ -76,15 +86,16 @@ export class Runsc {
   }
 
   /** Ends with this process; see `sandpiper-launch`. */
-  #launch(spec: InstanceSpec, directory: string, command: string[], signal: AbortSignal): Promise<ProgramResult> {
+  #launch({ spec, directory, root }: Launch, command: string[], signal: AbortSignal): Promise<ProgramResult> {
     const { launcher, runsc } = this.#options;
+    const mapped = ["--root", root, IMAGE_MOUNT_POINT, idMapText(idMappings(spec.id))];
     const flags = [
       ...this.#flags(directory),
       // All writes go to one unnamed file of limited size, which disappears with the sandbox.
       `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
     ];
     const words = [runsc, ...flags, ...command, "--bundle", directory, spec.id];
-    return runProgram([launcher, String(process.pid), directory, ...words], { signal, keepOutput: false });
+    return runProgram([launcher, ...mapped, String(process.pid), directory, ...words], { signal, keepOutput: false });
   }
 
   #flags(directory: string): string[] {
@@ -104,7 +115,7 @@ export class Runsc {
       // Root inside is not root on the host, so set-uid programs are harmless.
       "--allow-suid",
       "--oci-seccomp",
-      // A checkpoint of an earlier release has other settings; it is restored with those of this one.
+      // A sandbox that is restored under another id has another id mapping, and one of an earlier release other settings.
       "--restore-spec-validation=warning",
     ];
   }

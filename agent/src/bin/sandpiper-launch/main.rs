@@ -1,11 +1,16 @@
 //! Starts a program with a pair of FIFOs as its stdin and stdout, in one process creation.
 //!
-//! usage: sandpiper-launch PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
+//! usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
 //!
+//! With --root, the program finds the directory IMAGE at MOUNT-POINT with the owners that ID-MAP gives its files.
 //! The FIFOs are DIRECTORY/in and DIRECTORY/out, created if they are missing. The program holds both open for reading and
 //! writing, so it never sees the end of either when its peers change. It is killed when the process PARENT-PID exits.
 //! Errors go to DIRECTORY/launch.log.
 
+mod image_copy;
+mod mapped_root;
+
+use mapped_root::MappedRoot;
 use sandpiper_agent::os::check;
 use std::ffi::CString;
 use std::fs::File;
@@ -19,10 +24,16 @@ use std::process::{Command, ExitCode};
 /// The largest pipe without a privilege. A full pipe costs two task switches.
 const PIPE_BYTES: i32 = 1024 * 1024;
 
+const USAGE: &str =
+    "usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]";
+
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
+    let mut words = std::env::args_os().skip(1).peekable();
+    let root = words
+        .next_if(|word| word == "--root")
+        .and_then(|_| Some(MappedRoot { image: words.next()?, mount_point: words.next()?, id_map: words.next()? }));
     let (Some(parent), Some(directory), Some(program)) = (words.next(), words.next(), words.next()) else {
-        eprintln!("usage: sandpiper-launch PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]");
+        eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
     let Some(parent) = parent.to_str().and_then(|text| text.parse().ok()) else {
@@ -30,7 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let directory = PathBuf::from(directory);
-    let problem = match launch(parent, &directory, Command::new(&program).args(words)) {
+    let problem = match launch(parent, root, &directory, Command::new(&program).args(words)) {
         Ok(never) => match never {},
         Err(problem) => format!("starting {}: {problem}\n", program.display()),
     };
@@ -41,8 +52,16 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn launch(parent: u32, directory: &Path, command: &mut Command) -> io::Result<std::convert::Infallible> {
+fn launch(
+    parent: u32,
+    root: Option<MappedRoot>,
+    directory: &Path,
+    command: &mut Command,
+) -> io::Result<std::convert::Infallible> {
     die_with(parent)?;
+    if let Some(root) = root {
+        root.mount()?;
+    }
     // `out` comes first: a peer that finds a reader on `in` may open `out`, which then must have a writer.
     let output = make_fifo(&directory.join("out"))?;
     let input = make_fifo(&directory.join("in"))?;
