@@ -1,3 +1,8 @@
+/**
+ * Where the launcher mounts the image, in a mount namespace of the sandbox. Any user can reach it, unlike the image's own
+ * directory.
+ */
+export const IMAGE_MOUNT_POINT = "/run/sandpiper-image";
 /** A mount of the OCI runtime specification. */
 export interface Mount {
   readonly destination: string;

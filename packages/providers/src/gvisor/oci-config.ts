@@ -2,16 +2,10 @@ import type { InstanceSpec } from "@sandpiper/core";
 import { idMappings } from "./id-mappings.ts";
 import type { Image } from "./image.ts";
 import { bootMemoryBytes } from "./memory-limits.ts";
-import { bindMount, tmpfsMount } from "./mount.ts";
+import { bindMount, IMAGE_MOUNT_POINT, tmpfsMount } from "./mount.ts";
 
 /** The agent's path inside an instance. */
 const AGENT_PATH = "/.sandpiper/agent";
-
-/**
- * Where the launcher mounts the image, in a mount namespace of the sandbox. Any user can reach it, unlike the image's own
- * directory.
- */
-export const IMAGE_MOUNT_POINT = "/run/sandpiper-image";
 
 /** Host processes for each process inside (two, for each of two users at their limit), and gVisor's own. */
 const HOST_TASKS_PER_PROCESS = 4;

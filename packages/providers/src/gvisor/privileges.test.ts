@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
 import { freshDirectory, putScript, shared } from "../host/testing/shared.ts";
 import { idMappings } from "./id-mappings.ts";
-import { IMAGE_MOUNT_POINT } from "./oci-config.ts";
+import { IMAGE_MOUNT_POINT } from "./mount.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
 import { hostProcesses } from "./testing/host-processes.ts";
 

@@ -4,7 +4,7 @@ import type { InstanceSpec } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { type ProgramResult, runProgram } from "../host/run-program.ts";
 import { idMappings, idMapText } from "./id-mappings.ts";
-import { IMAGE_MOUNT_POINT } from "./oci-config.ts";
+import { IMAGE_MOUNT_POINT } from "./mount.ts";
 
 const DELETE_TIMEOUT_MS = 10_000;
 const MAX_EXPLANATION_CHARACTERS = 2000;
