@@ -117,7 +117,6 @@ describe("the receivers of audit entries and events", () => {
     const config = { home: killedHome, port: 0, stopGraceMs: 100, logLevel: "silent" as const, ship: { otlp: url } };
     const killed = await NodeProcess.start(config);
     for (let i = 0; i < 20; i += 1) await killed.client.keys.create({ name: `key ${i}` });
-    expect(await killed.client.audit.list()).toHaveLength(20);
     await killed.kill();
     await using restarted = await NodeProcess.start(config);
     const result = await restarted.client.audit.verify();

@@ -22,7 +22,8 @@ export interface AuditNote extends Pick<AuditEntry, "operation" | "sandboxId" | 
 
 /** Where the node's entry points record requests. */
 export interface AuditSink {
-  note(note: AuditNote): void;
+  /** Resolves once the entry, if the note needs one, is written. An answer that waits for it is never without its entry. */
+  note(note: AuditNote): Promise<void>;
 }
 
 /** Called with entries after they were written. Must not throw. */
@@ -50,11 +51,11 @@ export class AuditTrail implements AuditSink, Disposable {
     this.#budget = new RefusalBudget({ clock, onSummary: (share, summary) => this.#summarize(share, summary) });
   }
 
-  note({ principal, address, ...fields }: AuditNote): void {
+  async note({ principal, address, ...fields }: AuditNote): Promise<void> {
     const share = shareOf(principal);
     if (refusals.has(fields.status) && !this.#budget.take(share, address)) return;
     const actor = principal === undefined ? null : actorOf(principal);
-    this.#log.add({ ...fields, actor, tenant: principal?.tenant ?? null, share });
+    await this.#log.add({ ...fields, actor, tenant: principal?.tenant ?? null, share });
   }
 
   /** Ordered by id. */

@@ -34,8 +34,8 @@ interface PendingEntry extends NewAuditEntry {
 }
 
 /**
- * The newest audit entries, as a chain. Entries are written together at the end of the event loop turn that added them, so
- * that no response waits for the write. Written entries survive a kill -9.
+ * The newest audit entries, as a chain. Entries are written together at the end of the event loop turn that added them.
+ * Written entries survive a kill -9.
  */
 export class SqliteAuditLog implements Disposable {
   readonly #database: NodeDatabase;
@@ -45,7 +45,8 @@ export class SqliteAuditLog implements Disposable {
   #head: { readonly id: number; readonly mac: string };
   #pending: PendingEntry[] = [];
   #lost = 0;
-  #isDue = false;
+  /** Resolved by the next write. */
+  #due: PromiseWithResolvers<void> | undefined;
 
   constructor(database: NodeDatabase, options: AuditLogOptions) {
     this.#database = database;
@@ -55,10 +56,12 @@ export class SqliteAuditLog implements Disposable {
     this.#head = startChain(database, options.chain, this.#rotation);
   }
 
-  add(entry: NewAuditEntry): void {
-    if (!this.#isDue) setImmediate(() => this.#writeDue());
-    this.#isDue = true;
+  /** Resolves once the entry is written, or once the write failed and will be retried. */
+  add(entry: NewAuditEntry): Promise<void> {
+    if (this.#due === undefined) setImmediate(() => this.#writeDue());
+    this.#due ??= Promise.withResolvers();
     this.#pending.push({ ...entry, at: this.#clock.now() });
+    return this.#due.promise;
   }
 
   /** Ordered by id. */
@@ -88,7 +91,8 @@ export class SqliteAuditLog implements Disposable {
 
   /** No caller handles its errors, and a full disk must not stop the node. The next write retries the entries. */
   #writeDue(): void {
-    this.#isDue = false;
+    const due = this.#due;
+    this.#due = undefined;
     try {
       this.#write();
     } catch (thrown) {
@@ -96,6 +100,8 @@ export class SqliteAuditLog implements Disposable {
       this.#pending.splice(0, surplus);
       this.#lost += surplus;
       this.#options.onError?.(SandboxError.from(thrown));
+    } finally {
+      due?.resolve();
     }
   }
 

@@ -62,7 +62,7 @@ export class RequestLog {
     // Refused for its rate: an entry for each would make the flood worse.
     const isFlood = failure?.reason === "rate_limited";
     if (!isFlood && (isAudited || status === 401 || status === 403)) {
-      audit.note({ principal, operation, sandboxId, status, requestId, address });
+      await audit.note({ principal, operation, sandboxId, status, requestId, address });
     }
     return response;
   }

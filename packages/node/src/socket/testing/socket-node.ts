@@ -33,7 +33,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const sockets = attachSockets(server, {
     ...parts,
     audit: {
-      note: ({ principal, address, ...entry }) => {
+      note: async ({ principal, address, ...entry }) => {
         const actor = principal === undefined ? null : actorOf(principal);
         audit.push({ ...entry, actor, tenant: principal?.tenant ?? null });
       },
