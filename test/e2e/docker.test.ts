@@ -18,7 +18,16 @@ const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
 await importTestImage(engine, { name: IMAGE });
 const registry = await shared(startRegistry());
-const node = await useNode("--providers", "docker", "--docker-url", dockerd.url, "--docker-image", IMAGE);
+const node = await useNode(
+  "--providers",
+  "docker",
+  "--docker-url",
+  dockerd.url,
+  "--docker-image",
+  IMAGE,
+  "--docker-networks",
+  "bridge",
+);
 
 /** Without a node, and with the engine where Docker's own client would find it. */
 function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {

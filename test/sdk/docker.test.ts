@@ -15,7 +15,7 @@ const home = sharedDirectory("sdk-docker");
 const killedHome = sharedDirectory("sdk-docker-killed");
 const dockerd = await shared(startDockerd({ bridge: true }));
 const engine = await shared(connectTo(dockerd));
-const settings = { url: dockerd.url, image: IMAGE, hostPorts: ["1-65535"] };
+const settings = { url: dockerd.url, image: IMAGE, networks: ["bridge"], hostPorts: ["1-65535"] };
 let node: SdkNode;
 let client: Client;
 
