@@ -14,6 +14,7 @@ import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Connection } from "./socket/connection.ts";
+import { Tenants } from "./tenants.ts";
 import { Volumes } from "./volumes.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -34,6 +35,7 @@ export class Client implements AsyncDisposable {
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
+  readonly tenants: Tenants;
   readonly webhooks: Webhooks;
   readonly #http: HttpTransport;
   readonly #connection: Connection;
@@ -55,6 +57,7 @@ export class Client implements AsyncDisposable {
     this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);
+    this.tenants = new Tenants(http);
     this.webhooks = new Webhooks(http);
   }
 

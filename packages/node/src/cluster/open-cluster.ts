@@ -2,7 +2,6 @@ import { type Clock, FencedStates, Leases, type ObjectStore, SandboxError } from
 import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import type { KeyRecord } from "../records/key-record.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
@@ -12,6 +11,7 @@ import { NodeRegistry } from "./node-registry.ts";
 import { sendNudge } from "./nudge.ts";
 import { SharedKeyService } from "./shared-key-service.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
+import type { ClusterKeys } from "./stored-keys.ts";
 
 /** How long an owner may take to save a sandbox that another node waits for. */
 const CHECKPOINT_BUDGET_MS = 30_000;
@@ -20,8 +20,8 @@ export interface OpenClusterOptions {
   readonly config: NodeConfig;
   readonly store: ObjectStore;
   readonly version: string;
-  /** The keys this node had before it joined. */
-  readonly ownKeys: readonly KeyRecord[];
+  /** The keys and quotas this node had before it joined. */
+  readonly ownKeys: ClusterKeys;
   readonly clock: Clock;
   readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
   readonly onError: (error: SandboxError) => void;
@@ -39,7 +39,16 @@ export async function openCluster(options: OpenClusterOptions) {
   const joined = await joinCluster({ store, secret, clock });
   const proof = new NodeProof({ key: joined.keys.nodeProof, node, clock });
   const nudge = (url: string, id: SandboxId) => sendNudge(url, id, proof);
-  const keys = undo.use(new SharedKeyService({ store, home, own: ownKeys, clock, onError }));
+  const keys = undo.use(
+    new SharedKeyService({
+      store,
+      home,
+      own: ownKeys,
+      clock,
+      onError,
+      beforeLimit: (account) => quotas.reset(account),
+    }),
+  );
   await keys.open();
   const registry = new NodeRegistry({
     store,
@@ -53,11 +62,11 @@ export async function openCluster(options: OpenClusterOptions) {
   const onFailure = (thrown: unknown) => onError(SandboxError.from(thrown));
   const timing = { durationMs: leaseMs, maxSkewMs, checkpointBudgetMs: CHECKPOINT_BUDGET_MS };
   const leases = new Leases({ ...timing, store, node, clock, nudge, onError: onFailure });
-  const quotas = new SharedQuotas({
+  const quotas: SharedQuotas = new SharedQuotas({
     store,
     nodeId: node.id,
     clock,
-    hasQuota: (keyId) => keys.hasQuota(keyId),
+    quotas: keys,
     isNodeAlive: (id) => registry.isAlive(id),
     exists: async (id) => (await leases.read(id)) !== undefined,
     onError,

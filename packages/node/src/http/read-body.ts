@@ -5,16 +5,18 @@ import { parseInput } from "./parse-input.ts";
 const MAX_DEPTH = 64;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
+export interface ReadBodyOptions {
+  readonly limitBytes: number;
+  /** Called with the size of each part before the node keeps it in memory. Throws if a quota is used up. */
+  readonly countBody?: ((sizeBytes: number) => void) | undefined;
+}
+
 /** Reads a JSON body up to a limit, and checks it. */
-export async function readJsonBody(
-  schema: z.ZodType,
-  request: Request,
-  options: { readonly limitBytes: number },
-): Promise<unknown> {
+export async function readJsonBody(schema: z.ZodType, request: Request, options: ReadBodyOptions): Promise<unknown> {
   return parseInput(schema, await readJson(request, options), "body");
 }
 
-export async function readJson(request: Request, options: { readonly limitBytes: number }): Promise<unknown> {
+export async function readJson(request: Request, options: ReadBodyOptions): Promise<unknown> {
   const type = request.headers.get("content-type");
   const bytes = await readWholeBody(request, options);
   if (bytes.length > 0 && !JSON_TYPE.test(type ?? "")) throw notJson(type);
@@ -24,13 +26,11 @@ export async function readJson(request: Request, options: { readonly limitBytes:
 }
 
 /** Reads a body up to a limit. */
-export async function readWholeBody(
-  request: Request,
-  { limitBytes }: { readonly limitBytes: number },
-): Promise<Uint8Array> {
+export async function readWholeBody(request: Request, { limitBytes, countBody }: ReadBodyOptions): Promise<Uint8Array> {
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
   try {
+    if (length !== undefined) countBody?.(length);
     // With a Content-Length, the server reads exactly that much.
     if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
     const pieces: Uint8Array[] = [];
@@ -38,6 +38,7 @@ export async function readWholeBody(
     for await (const piece of request.body ?? []) {
       size += piece.length;
       if (size > limitBytes) throw bodyTooLarge(limitBytes);
+      countBody?.(piece.length);
       pieces.push(piece);
     }
     return Buffer.concat(pieces);

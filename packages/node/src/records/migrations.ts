@@ -117,4 +117,9 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE sandboxes ADD COLUMN stoppedAt INTEGER;
   `,
+  `
+  CREATE TABLE tenantQuotas (tenant TEXT PRIMARY KEY, quota TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  ALTER TABLE sandboxes ADD COLUMN checkpointCount INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN checkpointBytes INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -24,6 +24,8 @@ export type NewSandbox = Omit<
   | "rollbacks"
   | "epoch"
   | "stoppedAt"
+  | "checkpointCount"
+  | "checkpointBytes"
 >;
 
 export function newSandbox(

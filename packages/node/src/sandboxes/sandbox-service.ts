@@ -157,7 +157,7 @@ export class SandboxService {
     const { registry, capacity, pool, providers, clock, observeCreate } = this.#options;
     const startedAtMs = clock.monotonicMs();
     const signal = options.signal ?? new AbortController().signal;
-    using reservation = capacity.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
+    using reservation = capacity.reserve(owner, wanted, 1);
     using shared = await capacity.reserveShared(owner, wanted);
     const warm = await pool.claim(instanceKey({ ...wanted, tenant: owner.tenant }), signal);
     const id = warm?.id ?? createSandboxId();
@@ -288,7 +288,8 @@ export class SandboxService {
     const { tenant, keyId } = owner;
     const createdAt = this.#options.clock.now();
     const lifetime = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
-    const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null };
+    const checkpoints = { checkpointCount: 0, checkpointBytes: 0 };
+    const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null, ...checkpoints };
     return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history };
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
+import type { MomentaryUsage } from "../auth/momentary-usage.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
@@ -25,6 +26,7 @@ export interface SocketDependencies {
   /** Undefined on a standalone node, which relays no streams. */
   readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
+  readonly momentary: Pick<MomentaryUsage, "take">;
   readonly feed: EventFeed;
   readonly logger: Logger;
   /** Without it, nothing is audited. */

@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { MomentaryUsage } from "../auth/momentary-usage.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
 import { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
@@ -21,6 +23,7 @@ import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
+import { HostReserve } from "../sandboxes/host-reserve.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
 import { NodeVolumes } from "../sandboxes/node-volumes.ts";
@@ -60,12 +63,16 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);
+  const keys = cluster?.keys ?? storage.ownKeys;
+  const momentary = new MomentaryUsage(keys);
+  const reserve = new HostReserve({ reserve: config.reserve, paths: diskPaths(config), clock });
   const { connectTimeoutMs } = config;
   const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });
   const pool = new NodePool({
     providers,
     defaults,
+    reserve,
     clock,
     maxBoots: config.poolMaxBoots,
     maxAgeMs: config.poolMaxAgeMs,
@@ -73,11 +80,11 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError: (error) => options.onError(error, { pool: true }),
   });
 
-  const registry = new SandboxRegistry({ records, events, clock, observeExec, onError });
+  const registry = new SandboxRegistry({ records, events, momentary, clock, observeExec, onError });
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
-  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
+  const capacity = new Capacity({ registry, quotas: keys, shared: cluster?.quotas, reserve, maxSandboxes });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
   const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
   const sandboxes = new SandboxService({
@@ -136,12 +143,14 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
       },
   });
 
-  const keys = cluster?.keys ?? storage.ownKeys;
   const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
   return {
     clock,
     phase,
     registry,
+    capacity,
+    momentary,
+    reserve,
     feed,
     access,
     providers,
@@ -163,6 +172,11 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     authenticator,
     onError,
   };
+}
+
+/** Where sandboxes, records and checkpoints are. */
+function diskPaths({ home, store }: NodeConfig): readonly string[] {
+  return store?.startsWith("file://") ? [home, fileURLToPath(store)] : [home];
 }
 
 /** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */

@@ -18,6 +18,7 @@ import { NodePhase } from "../sandboxes/node-phase.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { NodeMetrics, type SandboxCount } from "../telemetry/node-metrics.ts";
 import { Webhooks } from "../webhooks/webhooks.ts";
+import { countLimited } from "./count-limited.ts";
 import { createDomain, type Domain } from "./domain.ts";
 import { type Edges, openEdges } from "./edges.ts";
 import { startHousekeeping, within } from "./housekeeping.ts";
@@ -82,7 +83,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
-  const { registry, providers, pool, sandboxes, prepared, leaseOwnership } = domain;
+  const { registry, providers, pool, sandboxes, prepared, leaseOwnership, reserve } = domain;
   if (options.providers === undefined) {
     for (const provider of providers.byName.values()) undo.defer(() => provider[Symbol.asyncDispose]?.());
   }
@@ -123,6 +124,10 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   webhooks.start();
   const saved =
     cluster && new SavedRecords({ ...cluster, read: (id) => cluster.states.read(id), onError: domain.onError });
+  if (cluster !== undefined && saved !== undefined) {
+    const parts = { ...domain, quotas: cluster.quotas, saved, onError };
+    cluster.keys.onLimited((account) => void countLimited(account, parts));
+  }
   const drain = (body: DrainNodeBody = {}) => drainNode(body, { config, storage, domain, edges, onError });
   const nodes: NodeDirectory =
     cluster === undefined
@@ -141,6 +146,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     sandboxes: () => countByState(registry.current()),
     pools: () => pool.list(),
     mcpSessions: () => edges.mcp.sessionCount,
+    quotas: { tenants: () => edges.usage.ofTenantsHere(), host: () => reserve.report() },
   });
 
   // Housekeeping, after the node listens: callers come first.

@@ -28,7 +28,14 @@ export interface AttachedSockets {
 
 /** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
-  const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
+  const {
+    authenticator,
+    momentary,
+    phase,
+    corsOrigins = [],
+    clock = systemClock,
+    randomUuid = randomUUID,
+  } = dependencies;
   const acceptor = createAcceptor();
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
@@ -44,10 +51,11 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       const credential = credentialOf(request);
       principal = await authenticator.admit(credential);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
+      if (route.name === "socket") requireAccess(principal, "sandbox", { readOnly: true });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
-      return { route, principal, credential };
+      return { route, principal, credential, counted: momentary.take(principal, "sockets") };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
       audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
@@ -60,7 +68,10 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     // Without a listener, a connection reset would end the node.
     raw.on("error", () => {});
     try {
-      const { route, principal, credential } = await admit(request, requestId);
+      const { route, principal, credential, counted } = await admit(request, requestId);
+      // Also after a handshake that fails.
+      raw.once("close", () => counted[Symbol.dispose]());
+      if (raw.destroyed) counted[Symbol.dispose]();
       const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);

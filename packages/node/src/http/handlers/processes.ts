@@ -39,10 +39,10 @@ export const processHandlers = {
     });
   },
 
-  async writeProcessInput({ request, params, query, deps, open }) {
+  async writeProcessInput({ request, params, query, deps, open, countBody }) {
     const live = open();
     const process = await live.attach(params.process, 0);
-    const bytes = await readWholeBody(request, { limitBytes: deps.bodyLimitBytes });
+    const bytes = await readWholeBody(request, { limitBytes: deps.bodyLimitBytes, countBody });
     live.touch("stdin");
     const { offset, close = false } = query;
     if (offset !== undefined) return { offset: await process.writeAt(offset, bytes, { close }) };
