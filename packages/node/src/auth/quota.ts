@@ -8,7 +8,7 @@ interface LimitEntry {
 }
 
 /** Limits of what outlives a node's process. They count across the cluster. */
-export const durableLimits = [
+const durableLimits = [
   { quota: "maxSandboxes", measure: "sandboxes", unit: "sandboxes" },
   { quota: "maxMemoryMib", measure: "memoryMib", unit: "MiB of memory" },
   { quota: "maxVcpuCount", measure: "vcpuCount", unit: "virtual CPUs" },
@@ -18,7 +18,7 @@ export const durableLimits = [
 ] as const satisfies readonly LimitEntry[];
 
 /** Limits of what lasts no longer than a connection or a process. They count on each node. */
-export const momentaryLimits = [
+const momentaryLimits = [
   { quota: "maxProcesses", measure: "processes", unit: "running processes" },
   { quota: "maxSockets", measure: "sockets", unit: "open WebSockets" },
   { quota: "maxWatches", measure: "watches", unit: "open file watches" },
