@@ -1,4 +1,6 @@
+import { fileURLToPath } from "node:url";
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { NodeConfig } from "../config/node-config.ts";
 import { type FreeResources, freeResources, type HostResource } from "./free-resources.ts";
 
 export interface HostReserveOptions {
@@ -28,6 +30,12 @@ export class HostReserve {
 
   constructor(options: HostReserveOptions) {
     this.#options = options;
+  }
+
+  /** The reserve of a node, which watches its home and its directory store. */
+  static of({ reserve, home, store }: Pick<NodeConfig, "reserve" | "home" | "store">, clock: Clock): HostReserve {
+    const paths = store?.startsWith("file://") ? [home, fileURLToPath(store)] : [home];
+    return new HostReserve({ reserve, paths, clock });
   }
 
   /** Throws `resource_exhausted` (reason `reserve_reached`) if the host is short of one of these; by default of any. */

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { MomentaryUsage } from "../auth/momentary-usage.ts";
@@ -65,7 +64,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const ownership = leaseOwnership ?? new StandaloneOwnership(store);
   const keys = cluster?.keys ?? storage.ownKeys;
   const momentary = new MomentaryUsage(keys);
-  const reserve = new HostReserve({ reserve: config.reserve, paths: diskPaths(config), clock });
+  const reserve = HostReserve.of(config, clock);
   const { connectTimeoutMs } = config;
   const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });
@@ -172,11 +171,6 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     authenticator,
     onError,
   };
-}
-
-/** Where sandboxes, records and checkpoints are. */
-function diskPaths({ home, store }: NodeConfig): readonly string[] {
-  return store?.startsWith("file://") ? [home, fileURLToPath(store)] : [home];
 }
 
 /** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */
