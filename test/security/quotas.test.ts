@@ -83,6 +83,33 @@ describe("a quota", () => {
     await new Promise((resolve) => socket.addEventListener("error", resolve));
     expect(socket.readyState).not.toBe(WebSocket.OPEN);
   });
+
+  it("of concurrent requests and of file watches is enforced and released", async () => {
+    const { client, key, id } = await caller({ tenant: "f", quota: { maxRequests: 1, maxWatches: 1 } });
+    const sandbox = await client.sandboxes.create({ provider: "mock" });
+    const usage = async () => (await admin.keys.list({ usage: true })).find((each) => each.id === id)?.usage;
+
+    const watcher = await sandbox.files.watch("/tmp");
+    expect(await rejection(sandbox.files.watch("/tmp"))).toMatchObject({
+      ...refused,
+      details: { quota: "maxWatches" },
+    });
+    watcher.close();
+    await expect.poll(usage).toMatchObject({ watches: 0 });
+    (await sandbox.files.watch("/tmp")).close();
+
+    const leave = new AbortController();
+    const headers = { authorization: `Bearer ${key}`, accept: "text/event-stream" };
+    await fetch(`${node.url}/v1/events`, { headers, signal: leave.signal });
+    const second = await get("/v1/sandboxes", key);
+    expect([second.status, await second.json()]).toMatchObject([
+      429,
+      { ...refused, details: { quota: "maxRequests" } },
+    ]);
+    leave.abort();
+    await expect.poll(usage).toMatchObject({ requests: 0 });
+    expect((await get("/v1/sandboxes", key)).status).toBe(200);
+  });
 });
 
 it("a key with the scope metrics reads the metrics and nothing else", async () => {

@@ -4,7 +4,11 @@ import type { Option } from "../command/syntax.ts";
 import { parseNumber, parseSizeMib } from "./values.ts";
 
 const MIB = 1024 * 1024;
-const NO_LIMIT = "none";
+/** "none" removes a limit, and 0 forbids all use; other options have no such values. */
+const special = new Map([
+  ["none", null],
+  ["0", 0],
+]);
 
 type Parse = (arguments_: Arguments, name: string) => number | undefined;
 
@@ -90,7 +94,8 @@ export const quotaOptions: readonly Option[] = table.map(({ name, value, summary
 export function parseQuota(arguments_: Arguments): Partial<Quota> {
   const quota: Partial<Quota> = {};
   for (const { limit, name, parse } of table) {
-    const value = arguments_.get(name) === NO_LIMIT ? null : parse(arguments_, name);
+    const given = special.get(arguments_.get(name) ?? "");
+    const value = given === undefined ? parse(arguments_, name) : given;
     if (value !== undefined) quota[limit] = value;
   }
   return quota;

@@ -69,8 +69,8 @@ const updateKey: Verb = {
     ...quotaOptions,
     { name: "json", summary: "print the key as a JSON object" },
   ],
-  details: `KEY is an ID, the beginning of an ID, or a name from "sandpiper keys ls". A limit of "none" removes the limit.
-A change takes effect at once, on the other nodes of a cluster within about a second.`,
+  details: `KEY is an ID, the beginning of an ID, or a name from "sandpiper keys ls". A limit of "none" removes the limit,
+and 0 forbids all use. A change takes effect at once, on the other nodes of a cluster within about a second.`,
   examples: ["sandpiper keys update ci --max-sandboxes 20 --max-disk none"],
   async run(arguments_) {
     const [name, quota] = [arguments_.get("name"), parseQuota(arguments_)];

@@ -24,8 +24,8 @@ const updateTenant: Verb = {
   summary: "change the quota that all keys of a tenant share",
   operands: ["TENANT"],
   options: [...quotaOptions, { name: "json", summary: "print the tenant as a JSON object" }],
-  details: `A limit of "none" removes the limit. A change takes effect at once, on the other nodes of a cluster within about
-a second.`,
+  details: `A limit of "none" removes the limit, and 0 forbids all use. A change takes effect at once, on the other nodes of a
+cluster within about a second.`,
   examples: ["sandpiper tenants update ci --max-sandboxes 100 --max-checkpoint-size 50G"],
   async run(arguments_) {
     const quota = parseQuota(arguments_);

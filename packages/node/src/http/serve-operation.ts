@@ -68,11 +68,13 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       // Only a token's own sandbox is checked here: the sandbox's tenant is known once it is found.
       const sandbox = params.id === "" ? undefined : { id: params.id as SandboxId, tenant: principal.tenant };
       requireAccess(principal, access, { readOnly, sandbox });
-      counted.use(deps.momentary.take(principal, "requests"));
     }
-    const countBody = (sizeBytes: number) => {
-      if (principal !== undefined) counted.use(deps.momentary.take(principal, "bodyBytes", sizeBytes));
+    const count = (measure: "requests" | "bodyBytes", amount: number) => {
+      // Nothing ends the count of a request whose caller has left.
+      if (principal !== undefined && !counted.disposed) counted.use(deps.momentary.take(principal, measure, amount));
     };
+    count("requests", 1);
+    const countBody = (sizeBytes: number) => count("bodyBytes", sizeBytes);
     const query = readQuery(route.query ?? noQuerySchema, request.url);
     const subject = id === "listEvents" ? sandboxOf(query) : movers.has(id) ? "" : params.id;
     const bindings = c.env ?? {};
