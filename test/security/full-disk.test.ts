@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SandboxError } from "@sandpiper/core";
@@ -21,6 +22,11 @@ it("a node without a reserve names the full disk, keeps its sandboxes, recovers,
     expect(`${error.message} ${error.hint}`).toMatch(/disk.*free space/s);
     expect(JSON.stringify(error)).not.toMatch(STACK_TRACE);
   }
+  const session = new WebSocket(`${node.url.replace("http", "ws")}/create`, ["sandpiper.v1", `bearer.${node.apiKey}`]);
+  const received: string[] = [];
+  session.addEventListener("message", ({ data }) => received.push(data));
+  await once(session, "close");
+  expect(JSON.parse(received.at(-1) ?? "")).toMatchObject({ status: "SANDBOX_CREATION_ERROR", reason: "disk_full" });
   expect((await sandbox.exec("true")).exitCode).toBe(0);
   await disk.free();
   await (await create()).destroy();

@@ -8,6 +8,7 @@ import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
+import { publicError } from "../http/error-response.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
@@ -83,7 +84,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         serve(socket, { route, principal, requestId, credential: relays ? credential : undefined });
       });
     } catch (thrown) {
-      refuseUpgrade(raw, SandboxError.from(thrown), requestId);
+      refuseUpgrade(raw, publicError(thrown), requestId);
     }
   };
 
