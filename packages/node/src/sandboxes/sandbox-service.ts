@@ -227,12 +227,18 @@ export class SandboxService {
 
   async #bootNow(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
     const { pool, providers, registry } = this.#options;
+    let sandbox: Sandbox | undefined;
     try {
       const key = instanceKey(record);
       await providers.fetchImage(key, signal);
-      const sandbox = await pool.boot(() => providers.boot(key, { id: record.id, signal }), signal);
+      sandbox = await pool.boot(() => providers.boot(key, { id: record.id, signal }), signal);
       return this.#ready(sandbox, registry.change(record.id, { state: "ready" }));
     } catch (thrown) {
+      if (sandbox !== undefined) {
+        // The instance runs, but a full disk prevented its record: the caller does not learn of it.
+        registry.detach(record.id);
+        await providers.destroy(record.provider, record.id);
+      }
       registry.fail(record, SandboxError.from(thrown));
       throw thrown;
     }
