@@ -100,8 +100,13 @@ describe("sandbox records", () => {
     ];
     for (const record of [creating, paused, ...others]) records.add(record);
     expect(records.live().map(({ id }) => id)).toEqual([creating.id, paused.id]);
-    expect(records.usage("mine")).toEqual({ sandboxes: 2, memoryMib: 200, vcpuCount: 1 });
-    expect(records.usage("other")).toEqual({ sandboxes: 0, memoryMib: 0, vcpuCount: 0 });
+    expect(records.usage({ keyId: "mine" })).toMatchObject({
+      sandboxes: 2,
+      memoryMib: 200,
+      vcpuCount: 1,
+      diskMib: 2048,
+    });
+    expect(records.usage({ keyId: "other" })).toMatchObject({ sandboxes: 0, memoryMib: 0, vcpuCount: 0, diskMib: 0 });
   });
 
   it("are pruned if their sandbox ended before the given instant", () => {
