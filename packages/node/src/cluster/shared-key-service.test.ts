@@ -50,6 +50,18 @@ describe("the keys of a cluster", () => {
     expect(errors.map(({ reason }) => reason)).toEqual(expect.arrayContaining(["object_replayed", "object_damaged"]));
   });
 
+  it("keep the quotas of tenants when an older version is put back, even if the node restarts", async () => {
+    const { keys, home } = await node();
+    const old = (await store.get("keys.json"))?.bytes ?? new Uint8Array();
+    await keys.updateTenant("default", { quota: { maxSandboxes: 3 } });
+    await store.put("keys.json", old);
+    await keys.list();
+    expect(keys.tenantQuota("default").maxSandboxes).toBe(3);
+    await store.put("keys.json", old);
+    const restarted = await node({ home });
+    expect(restarted.keys.tenantQuota("default").maxSandboxes).toBe(3);
+  });
+
   it("begin with a first key, which is valid on all nodes and written only to the first node's home", async () => {
     const [first, second] = [await node(), await node()];
     expect(second.keys.verify(textOf(first.file))).toMatchObject({ name: "first", scopes: ["admin"] });

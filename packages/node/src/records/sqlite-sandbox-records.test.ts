@@ -87,8 +87,8 @@ describe("sandbox records", () => {
     );
   });
 
-  it("count as live, and towards their key's quota, until they fail or are destroyed", () => {
-    const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5 };
+  it("count towards their key's quota until they fail or are destroyed, and with checkpoints until they are destroyed", () => {
+    const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5, checkpointCount: 1, checkpointBytes: 10 };
     const [creating, paused] = [
       sandboxRecord({ ...mine, state: "creating" }),
       sandboxRecord({ ...mine, state: "paused" }),
@@ -105,6 +105,8 @@ describe("sandbox records", () => {
       memoryMib: 200,
       vcpuCount: 1,
       diskMib: 2048,
+      checkpoints: 3,
+      checkpointBytes: 30,
     });
     expect(records.usage({ keyId: "other" })).toMatchObject({ sandboxes: 0, memoryMib: 0, vcpuCount: 0, diskMib: 0 });
   });

@@ -17,15 +17,13 @@ const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 const LIVE = "state NOT IN ('destroyed', 'failed')";
 
-const SUMS = [
-  ["memoryMib", "memoryMib"],
-  ["vcpuCount", "vcpuCount"],
-  ["diskMib", "diskMib"],
-  ["checkpointCount", "checkpoints"],
-  ["checkpointBytes", "checkpointBytes"],
-]
-  .map(([column, name]) => `coalesce(sum(${column}), 0) AS ${name}`)
-  .join(", ");
+/** A failed sandbox keeps only its checkpoints. */
+const USAGE = [
+  `count(*) FILTER (WHERE ${LIVE}) AS sandboxes`,
+  ...["memoryMib", "vcpuCount", "diskMib"].map((size) => `coalesce(sum(${size}) FILTER (WHERE ${LIVE}), 0) AS ${size}`),
+  "coalesce(sum(checkpointCount), 0) AS checkpoints",
+  "coalesce(sum(checkpointBytes), 0) AS checkpointBytes",
+].join(", ");
 
 const UPDATE = `UPDATE sandboxes SET ${changeableFields.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
 
@@ -126,11 +124,10 @@ export class SqliteSandboxRecords {
     return this.#database.prepare(sql).get({ tenant, name })?.["id"] as SandboxId | undefined;
   }
 
-  /** What the live sandboxes of a key or a tenant use of its quota. */
+  /** What the sandboxes of a key or a tenant use of its quota. */
   usage(payer: { readonly keyId: string } | { readonly tenant: string }): DurableUsage {
     const [column, name] = "keyId" in payer ? ["keyId", payer.keyId] : ["tenant", payer.tenant];
-    const sql = `SELECT count(*) AS sandboxes, ${SUMS} FROM sandboxes
-      WHERE ${column} = :name AND state <> 'destroyed' AND ${LIVE}`;
+    const sql = `SELECT ${USAGE} FROM sandboxes WHERE ${column} = :name AND state <> 'destroyed'`;
     return { ...(this.#database.prepare(sql).get({ name: name as string }) as unknown as DurableUsage) };
   }
 

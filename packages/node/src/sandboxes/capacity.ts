@@ -136,9 +136,10 @@ export class Capacity {
   }
 }
 
-/** What one live sandbox uses of the quotas of its key and its tenant. */
+/** What one sandbox uses of the quotas of its key and its tenant. A failed one keeps only its checkpoints. */
 export function usageOf(record: SandboxRecord): DurableUsage {
   const { memoryMib, vcpuCount, diskMib, checkpointCount: checkpoints, checkpointBytes } = record;
+  if (record.endedAt !== null) return { ...NO_USAGE, checkpoints, checkpointBytes };
   return { sandboxes: 1, memoryMib, vcpuCount, diskMib, checkpoints, checkpointBytes };
 }
 

@@ -115,7 +115,7 @@ export class SandboxRegistry {
     return this.#options.records.named(tenant, name);
   }
 
-  /** What the live sandboxes of a key or a tenant use. */
+  /** What the sandboxes of a key or a tenant use of its quota. */
   usage(payer: { readonly keyId: string } | { readonly tenant: string }): DurableUsage {
     return this.#options.records.usage(payer);
   }

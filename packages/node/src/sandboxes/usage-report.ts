@@ -6,7 +6,7 @@ import { usageOf } from "./capacity.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface UsageReportOptions {
-  readonly registry: Pick<SandboxRegistry, "current">;
+  readonly registry: Pick<SandboxRegistry, "current" | "usage">;
   readonly momentary: MomentaryUsage;
   /** Lists the sandboxes of all nodes and those at rest; undefined on a standalone node. */
   readonly saved?: { list(): Promise<readonly SandboxRecord[]> } | undefined;
@@ -24,10 +24,11 @@ export class UsageReport {
 
   async read(): Promise<UsageOf> {
     const { registry, momentary, saved } = this.#options;
+    if (saved === undefined) return (account) => ({ ...registry.usage(payerOf(account)), ...momentary.of(account) });
     // This node's own records are newer than their states in the store.
-    const records = new Map((await saved?.list())?.map((record) => [record.id, record]));
+    const records = new Map((await saved.list()).map((record) => [record.id, record]));
     for (const record of registry.current()) records.set(record.id, record);
-    const all = [...records.values()].filter(({ endedAt }) => endedAt === null);
+    const all = [...records.values()];
     const [keys, tenants] = [usageBy(all, "keyId"), usageBy(all, "tenant")];
     return (account) => {
       const durable = (account.kind === "key" ? keys : tenants).get(account.name) ?? NO_USAGE;
@@ -38,9 +39,17 @@ export class UsageReport {
   /** What each tenant uses of this node. */
   ofTenantsHere(): ReadonlyMap<string, Usage> {
     const { registry, momentary } = this.#options;
-    const usage = [...usageBy(registry.current(), "tenant")];
-    return new Map(usage.map(([name, used]) => [name, { ...used, ...momentary.of({ kind: "tenant", name }) }]));
+    const names = new Set(registry.current().map(({ tenant }) => tenant));
+    const usageHere = (tenant: string) => ({
+      ...registry.usage({ tenant }),
+      ...momentary.of({ kind: "tenant", name: tenant }),
+    });
+    return new Map([...names].map((name) => [name, usageHere(name)]));
   }
+}
+
+function payerOf({ kind, name }: Pick<Account, "kind" | "name">) {
+  return kind === "key" ? { keyId: name } : { tenant: name };
 }
 
 function usageBy(records: readonly SandboxRecord[], field: "keyId" | "tenant"): ReadonlyMap<string, DurableUsage> {
