@@ -30,7 +30,13 @@ export class ChaosNode extends ClusterNode {
     const disk = await SmallDisk.mount(homeDir, DISK_MIB);
     const address = "127.0.0.1";
     const host = { address, enter: (argv: readonly string[]) => argv as readonly [string, ...string[]] };
-    return new ChaosNode(name, disk, { host, port, homeDir, url: `http://${address}:${port}`, env });
+    return new ChaosNode(name, disk, {
+      host,
+      port,
+      homeDir,
+      url: `http://${address}:${port}`,
+      env: { ...env, SANDPIPER_RESERVE_DISK_MIB: "0" },
+    });
   }
 
   override client(apiKey: string): Client {

@@ -54,9 +54,9 @@ describe("help", () => {
     expect(verbs).toEqual(
       [
         "run shell exec mcp",
-        "create ls get rm cp ps logs kill stats events pause resume stop start rebuild move",
+        "create ls get update rm cp ps logs kill stats events pause resume stop start rebuild move",
         "checkpoint checkpoints restore fork rollback",
-        "up nodes node keys pool caches volumes machines",
+        "up nodes node store keys tenants audit pool caches volumes machines",
         "doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );

@@ -161,6 +161,27 @@ describe("the node", () => {
     expect((await run(["ls"], { env })).exitCode).toBe(1);
   });
 
+  it("enforces the quotas that keys update and tenants update set, and lists them with their usage", async () => {
+    const env = { SANDPIPER_API_KEY: (await run(["keys", "create", "builder", "--tenant", "ci"])).stdout.trim() };
+    const updated = await json(["keys", "update", "builder", "--name", "ci-1", "--max-sandboxes", "0", "--json"]);
+    expect(updated).toMatchObject({ name: "ci-1", quota: { maxSandboxes: 0, maxDiskMib: null } });
+    const refused = { exitCode: 1, stdout: "", stderr: expect.stringContaining("sandboxes") };
+    expect(await run(["create"], { env })).toMatchObject(refused);
+    await json(["keys", "update", "ci-1", "--max-sandboxes", "none", "--json"]);
+    expect(await run(["tenants", "update", "ci", "--max-sandboxes", "0", "--max-disk", "2G"])).toMatchObject({
+      stdout: "ci\n",
+      exitCode: 0,
+    });
+    expect(await run(["create"], { env })).toMatchObject(refused);
+    const tenants: readonly { readonly name: string }[] = await json(["tenants", "ls", "--json"]);
+    expect(tenants.find(({ name }) => name === "ci")).toMatchObject({
+      quota: { maxSandboxes: 0, maxDiskMib: 2048 },
+      usage: { sandboxes: 0 },
+    });
+    expect(await run(["tenants", "update", "ci", "--max-disk", "much"])).toMatchObject({ exitCode: 2, stdout: "" });
+    expect((await run(["keys", "update", "missing", "--name", "x"])).exitCode).toBe(1);
+  });
+
   it("is found by doctor", async () => {
     const { checks } = JSON.parse((await run(["doctor", "--json"])).stdout);
     expect(checks).toContainEqual({

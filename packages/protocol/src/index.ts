@@ -99,7 +99,8 @@ export {
   type KeyScope,
   keyListSchema,
   keyResourceSchema,
-  type Quota,
+  type UpdateKeyBody,
+  updateKeyBodySchema,
 } from "./api/key.ts";
 export {
   type MachineDetails,
@@ -161,6 +162,22 @@ export {
   terminalSizeSchema,
   waitQuerySchema,
 } from "./api/process.ts";
+export {
+  completeQuota,
+  type Quota,
+  type QuotaChanges,
+  quotaSchema,
+  type TenantResource,
+  tenantListSchema,
+  tenantNameSchema,
+  tenantResourceSchema,
+  type UpdateTenantBody,
+  type Usage,
+  type UsageQuery,
+  updateTenantBodySchema,
+  usageQuerySchema,
+  usageSchema,
+} from "./api/quota.ts";
 export type { Access, Content, Route } from "./api/route.ts";
 export { type OperationId, routes } from "./api/routes.ts";
 export {

@@ -15,6 +15,7 @@ import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Connection } from "./socket/connection.ts";
+import { Tenants } from "./tenants.ts";
 import { Volumes } from "./volumes.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -35,6 +36,7 @@ export class Client implements AsyncDisposable {
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
+  readonly tenants: Tenants;
   readonly webhooks: Webhooks;
   readonly audit: Audit;
   readonly #http: HttpTransport;
@@ -57,6 +59,7 @@ export class Client implements AsyncDisposable {
     this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);
+    this.tenants = new Tenants(http);
     this.webhooks = new Webhooks(http);
     this.audit = new Audit(http);
   }

@@ -35,6 +35,7 @@ export {
   type ProcessResource,
   type Program,
   type PullProgressBody,
+  type Quota,
   SandboxError,
   type SandboxId,
   type SandboxMetricsBody,
@@ -42,8 +43,12 @@ export {
   type SessionStatus,
   type SetPoolBody,
   type SourceCode,
+  type TenantResource,
   type TerminalSize,
+  type UpdateKeyBody,
   type UpdateSandboxBody,
+  type UpdateTenantBody,
+  type Usage,
   type VolumeResource,
   type WebhookResource,
 } from "@sandpiper/protocol";
@@ -58,7 +63,7 @@ export type { FileContent } from "./files/file-content.ts";
 export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
 export type { Images, PullOptions } from "./images.ts";
-export type { Keys } from "./keys.ts";
+export type { Keys, UsageOptions } from "./keys.ts";
 export type { Machines, StopMachineOptions } from "./machines.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
@@ -79,6 +84,7 @@ export {
 } from "./session/session.ts";
 export type { SessionExecution, SessionExit, SessionOutput } from "./session/session-execution.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
+export type { Tenants } from "./tenants.ts";
 export type { Timing } from "./timing.ts";
 export type { Volumes } from "./volumes.ts";
 export type { Webhooks } from "./webhooks.ts";

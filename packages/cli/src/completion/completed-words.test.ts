@@ -8,7 +8,7 @@ const load = (name: string) => (verbTable[name] as () => Promise<Verb>)();
 describe("shell completion", () => {
   it("offers the actions of a verb and all their options", async () => {
     const keys = await load("keys");
-    expect(wordsToComplete(keys)).toEqual(["create", "ls", "revoke"]);
+    expect(wordsToComplete(keys)).toEqual(["create", "ls", "update", "revoke"]);
     expect(optionsOf(keys).map(({ name }) => name)).toEqual(expect.arrayContaining(["scope", "json"]));
   });
 

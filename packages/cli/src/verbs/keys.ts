@@ -1,10 +1,12 @@
 import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
+import { parseQuota, quotaOptions } from "../options/quota-options.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { parseDuration, parseNumber, parseSizeMib } from "../options/values.ts";
+import { parseDuration } from "../options/values.ts";
 import { age, timeUntil } from "../output/format.ts";
 import { showResult, showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
+import { usageColumns } from "../output/usage-columns.ts";
 import { requireNode } from "../target/find-node.ts";
 import { pick } from "../target/pick.ts";
 
@@ -18,14 +20,12 @@ const createKey: Verb = {
       name: "scope",
       value: "SCOPE",
       isRepeatable: true,
-      choices: ["sandboxes", "read", "admin"],
+      choices: ["sandboxes", "read", "admin", "metrics"],
       default: "sandboxes",
       summary: "what the key permits",
     },
     { name: "expires", value: "DURATION", summary: "expire after DURATION, such as 12h or 30d" },
-    { name: "max-sandboxes", value: "N", summary: "limit for sandboxes of the key" },
-    { name: "max-memory", value: "SIZE", summary: "limit for their total memory, such as 4096 (MiB) or 4G" },
-    { name: "max-cpus", value: "N", summary: "limit for their total CPUs" },
+    ...quotaOptions,
     { name: "json", summary: "print the key as a JSON object" },
   ],
   details: "The node stores only a hash of the key, so this is the only time that the key is shown.",
@@ -34,11 +34,7 @@ const createKey: Verb = {
     const tenant = arguments_.get("tenant");
     const scopes = [...arguments_.all("scope")] as NonNullable<CreateKeyBody["scopes"]>;
     const expiresInMs = parseDuration(arguments_, "expires");
-    const quota = {
-      maxSandboxes: parseNumber(arguments_, "max-sandboxes", { example: 10 }),
-      maxMemoryMib: parseSizeMib(arguments_, "max-memory"),
-      maxVcpuCount: parseNumber(arguments_, "max-cpus", { decimals: 2, example: 4 }),
-    };
+    const quota = parseQuota(arguments_);
     const client = await requireNode();
     const created = await client.keys.create({
       name: arguments_.operands[0] as string,
@@ -54,10 +50,41 @@ const createKey: Verb = {
 const listKeys: Verb = {
   name: "keys ls",
   summary: "list API keys",
-  options: [jsonOption],
+  options: [{ name: "usage", summary: "show what each key uses of its quota" }, jsonOption],
   async run(arguments_) {
     const client = await requireNode();
-    await showRows(arguments_, { columns, rows: await client.keys.list() });
+    const usage = arguments_.has("usage");
+    const shown = usage ? [...columns.slice(0, 3), ...usageColumns] : columns;
+    await showRows(arguments_, { columns: shown, rows: await client.keys.list({ usage }) });
+  },
+};
+
+const updateKey: Verb = {
+  name: "keys update",
+  summary: "change a key's name, expiry and quota",
+  operands: ["KEY"],
+  options: [
+    { name: "name", value: "NAME", summary: "new name" },
+    { name: "expires", value: "DURATION", summary: "expire after DURATION from now, such as 30d, or never" },
+    ...quotaOptions,
+    { name: "json", summary: "print the key as a JSON object" },
+  ],
+  details: `KEY is an ID, the beginning of an ID, or a name from "sandpiper keys ls". A limit of "none" removes the limit,
+and 0 forbids all use. A change takes effect at once, on the other nodes of a cluster within about a second.`,
+  examples: ["sandpiper keys update ci --max-sandboxes 20 --max-disk none"],
+  async run(arguments_) {
+    const [name, quota] = [arguments_.get("name"), parseQuota(arguments_)];
+    const isForever = arguments_.get("expires") === "never";
+    const expiresInMs = isForever ? undefined : parseDuration(arguments_, "expires");
+    const client = await requireNode();
+    const living = (await client.keys.list()).filter(({ revokedAt }) => revokedAt === null);
+    const updated = await client.keys.update(pick("key", arguments_.operands[0] as string, living).id, {
+      ...(name === undefined ? {} : { name }),
+      ...(isForever ? { expiresAt: null } : {}),
+      ...(expiresInMs === undefined ? {} : { expiresAt: new Date(Date.now() + expiresInMs).toISOString() }),
+      quota,
+    });
+    await showResult(arguments_, { json: updated, lines: [updated.id] });
   },
 };
 
@@ -80,7 +107,7 @@ export const keysVerb: Verb = {
   name: "keys",
   summary: "manage API keys",
   options: [],
-  actions: [createKey, listKeys, revokeKey],
+  actions: [createKey, listKeys, updateKey, revokeKey],
 };
 
 const columns: readonly Column<KeyResource>[] = [

@@ -86,7 +86,7 @@ export class SqliteAuditLog implements Disposable {
 
   /** Call before the database is closed. */
   [Symbol.dispose](): void {
-    this.#write();
+    this.#writeDue();
   }
 
   /** No caller handles its errors, and a full disk must not stop the node. The next write retries the entries. */

@@ -7,11 +7,10 @@ import type { Principal } from "./principal.ts";
 const id = createSandboxId();
 const own = { id, tenant: "a" };
 const foreign = { id: createSandboxId(), tenant: "b" };
-const token: Principal = { kind: "sandbox", sandboxId: id, tenant: "a" };
+const token: Principal = { kind: "sandbox", keyId: "0a1b2c3d", sandboxId: id, tenant: "a" };
 
 function key(...scopes: KeyScope[]): Principal {
-  const quota = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
-  return { kind: "key", keyId: "0a1b2c3d", tenant: "a", scopes, quota };
+  return { kind: "key", keyId: "0a1b2c3d", tenant: "a", scopes };
 }
 
 function outcome(...[principal, access, options]: Parameters<typeof requireAccess>): string {
@@ -29,18 +28,31 @@ const denied = ["permission_denied", "permission_denied"];
 
 /** The outcomes of reading and changing. */
 const table: [string, Principal, Record<Access, string[]>][] = [
-  ["an admin", key("admin"), { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: allowed }],
+  [
+    "an admin",
+    key("admin"),
+    { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: allowed, metrics: allowed },
+  ],
   [
     "a key for sandboxes",
     key("sandboxes"),
-    { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: denied },
+    { anyone: allowed, sandbox: allowed, read: allowed, sandboxes: allowed, admin: denied, metrics: denied },
   ],
   [
     "a read-only key",
     key("read"),
-    { anyone: allowed, sandbox: reading, read: reading, sandboxes: reading, admin: denied },
+    { anyone: allowed, sandbox: reading, read: reading, sandboxes: reading, admin: denied, metrics: denied },
   ],
-  ["a sandbox's token", token, { anyone: allowed, sandbox: allowed, read: denied, sandboxes: denied, admin: denied }],
+  [
+    "a key for metrics",
+    key("metrics"),
+    { anyone: allowed, sandbox: denied, read: denied, sandboxes: denied, admin: denied, metrics: allowed },
+  ],
+  [
+    "a sandbox's token",
+    token,
+    { anyone: allowed, sandbox: allowed, read: denied, sandboxes: denied, admin: denied, metrics: denied },
+  ],
 ];
 
 describe.each(table)("%s", (_, principal, expected) => {

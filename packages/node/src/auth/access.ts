@@ -42,6 +42,7 @@ function canSee(principal: Principal, { id, tenant }: { readonly id: SandboxId; 
 
 function acceptedScopes(access: Exclude<Access, "anyone">, readOnly: boolean): readonly KeyScope[] {
   if (access === "admin") return ["admin"];
+  if (access === "metrics") return ["metrics", "admin"];
   return readOnly ? ["read", "sandboxes", "admin"] : ["sandboxes", "admin"];
 }
 

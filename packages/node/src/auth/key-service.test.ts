@@ -5,6 +5,7 @@ import { createdKeySchema, keyListSchema } from "@sandpiper/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { KeyService } from "./key-service.ts";
+import { NO_QUOTA } from "./quota.ts";
 
 let home: ScratchHome;
 let clock: FakeClock;
@@ -35,9 +36,9 @@ describe("a key", () => {
       scopes: ["sandboxes"],
       expiresAt: null,
       revokedAt: null,
-      quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
+      quota: NO_QUOTA,
     });
-    const quota = { maxSandboxes: 3, maxMemoryMib: null, maxVcpuCount: null };
+    const quota = { ...NO_QUOTA, maxSandboxes: 3 };
     expect(keys.create({ name: "b", tenant: "b", scopes: ["read", "read"], quota: { maxSandboxes: 3 } })).toMatchObject(
       { tenant: "b", scopes: ["read"], quota },
     );

@@ -1,6 +1,14 @@
 import { join } from "node:path";
 import { type Clock, systemClock } from "@sandpiper/core";
-import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
+import type {
+  CreatedKey,
+  CreateKeyBody,
+  KeyResource,
+  Quota,
+  TenantResource,
+  UpdateKeyBody,
+  UpdateTenantBody,
+} from "@sandpiper/protocol";
 import type { NodeDatabase } from "../records/database.ts";
 import type { KeyRecord } from "../records/key-record.ts";
 import { SqliteKeyRecords } from "../records/sqlite-key-records.ts";
@@ -12,9 +20,13 @@ import {
   newKey,
   noSuchKey,
   type Randomness,
+  updatedKey,
+  updatedQuota,
   verifiedKey,
 } from "./new-key.ts";
 import { writePrivateFile } from "./private-file.ts";
+import { NO_QUOTA, type QuotaSource } from "./quota.ts";
+import { tenantsOf } from "./tenants.ts";
 
 export interface KeyServiceOptions {
   readonly clock?: Clock | undefined;
@@ -22,17 +34,19 @@ export interface KeyServiceOptions {
 }
 
 /** The node's API keys. It caches all of them in memory, because it is their only writer and every request looks one up. */
-export class KeyService implements KeyVerifier {
+export class KeyService implements KeyVerifier, QuotaSource {
   readonly #records: SqliteKeyRecords;
   readonly #clock: Clock;
   readonly #randomBytes: Randomness | undefined;
   readonly #keys: Map<string, KeyRecord>;
+  readonly #tenants: Map<string, Quota>;
 
   constructor(database: NodeDatabase, options: KeyServiceOptions = {}) {
     this.#records = new SqliteKeyRecords(database);
     this.#clock = options.clock ?? systemClock;
     this.#randomBytes = options.randomBytes;
     this.#keys = new Map(this.#records.list().map((key) => [key.id, key]));
+    this.#tenants = new Map(this.#records.tenantQuotas());
   }
 
   create(body: CreateKeyBody): CreatedKey {
@@ -43,6 +57,36 @@ export class KeyService implements KeyVerifier {
   /** Oldest first, including revoked keys. */
   list(): readonly KeyResource[] {
     return [...this.#keys.values()].map(keyResource);
+  }
+
+  /** Takes effect immediately. */
+  update(id: string, body: UpdateKeyBody): KeyResource {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw noSuchKey(id);
+    const updated = updatedKey(key, body, this.#clock.now());
+    this.#records.update(updated);
+    this.#keys.set(id, updated);
+    return keyResource(updated);
+  }
+
+  keyQuota(keyId: string): Quota {
+    return this.#keys.get(keyId)?.quota ?? NO_QUOTA;
+  }
+
+  tenantQuota(tenant: string): Quota {
+    return this.#tenants.get(tenant) ?? NO_QUOTA;
+  }
+
+  tenants(): readonly TenantResource[] {
+    return tenantsOf(this.#keys.values(), this.#tenants);
+  }
+
+  /** Takes effect immediately. */
+  updateTenant(name: string, { quota: changes }: UpdateTenantBody): TenantResource {
+    const quota = updatedQuota(this.tenantQuota(name), changes);
+    this.#records.setTenantQuota(name, quota);
+    this.#tenants.set(name, quota);
+    return { name, quota };
   }
 
   /** Takes effect immediately. */

@@ -1,5 +1,12 @@
 import { randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
-import { type CreateKeyBody, SandboxError } from "@sandpiper/protocol";
+import {
+  type CreateKeyBody,
+  completeQuota,
+  type Quota,
+  type QuotaChanges,
+  SandboxError,
+  type UpdateKeyBody,
+} from "@sandpiper/protocol";
 import type { KeyRecord } from "../records/key-record.ts";
 import { apiKeyId, apiKeyText, hashApiKey, isUsable } from "./api-key.ts";
 
@@ -33,19 +40,35 @@ export function newKey(
   const { now, randomBytes = cryptoRandomBytes } = options;
   const id = freeId(options);
   const text = apiKeyText(id, randomBytes(SECRET_BYTES));
-  const { maxSandboxes = null, maxMemoryMib = null, maxVcpuCount = null } = body.quota ?? {};
   const key: KeyRecord = {
     id,
     hash: hashApiKey(text),
     name: body.name,
     tenant: body.tenant ?? "default",
     scopes: [...new Set(body.scopes ?? ["sandboxes" as const])],
-    quota: { maxSandboxes, maxMemoryMib, maxVcpuCount },
+    quota: completeQuota(body.quota),
     createdAt: now,
     expiresAt: parseExpiry(body.expiresAt ?? null, now),
     revokedAt: null,
   };
   return { key, text };
+}
+
+/** Throws if the key is revoked, or the new expiry has passed. */
+export function updatedKey(key: KeyRecord, { name, expiresAt, quota }: UpdateKeyBody, now: Date): KeyRecord {
+  if (key.revokedAt !== null) throw keyRevoked(key.id);
+  return {
+    ...key,
+    name: name ?? key.name,
+    expiresAt: expiresAt === undefined ? key.expiresAt : parseExpiry(expiresAt, now),
+    quota: updatedQuota(key.quota, quota),
+  };
+}
+
+/** Omitted limits stay; null removes one. */
+export function updatedQuota(quota: Quota, changes: QuotaChanges = {}): Quota {
+  const given = Object.entries(changes).filter(([, limit]) => limit !== undefined);
+  return { ...quota, ...Object.fromEntries(given) };
 }
 
 export function verifiedKey(keys: ReadonlyMap<string, KeyRecord>, text: string, now: Date): KeyRecord | undefined {
@@ -63,6 +86,13 @@ export function noSuchKey(id: string): SandboxError {
   return new SandboxError("no_such_key", { message: `there is no key ${JSON.stringify(id)}` });
 }
 
+function keyRevoked(id: string): SandboxError {
+  return new SandboxError("key_revoked", {
+    message: `cannot update the key ${id}: it is revoked`,
+    details: { key: id },
+  });
+}
+
 function freeId({ randomBytes = cryptoRandomBytes, isTaken }: NewKeyOptions): string {
   for (;;) {
     const id = Buffer.from(randomBytes(ID_BYTES)).toString("hex");
@@ -75,6 +105,6 @@ function parseExpiry(expiresAt: string | null, now: Date): Date | null {
   const instant = new Date(expiresAt);
   if (instant > now) return instant;
   throw new SandboxError("already_expired", {
-    message: `cannot create the key: expiresAt ${expiresAt} is in the past`,
+    message: `the key's expiresAt ${expiresAt} is in the past`,
   });
 }

@@ -26,16 +26,16 @@ beforeEach(() => {
 });
 
 describe("authentication", () => {
-  it("finds the tenant, scopes and quota of a key", () => {
-    const { key, id, quota } = keys.create({ name: "ci", tenant: "a", scopes: ["read"], quota: { maxSandboxes: 1 } });
-    const principal = { kind: "key", keyId: id, tenant: "a", scopes: ["read"], quota };
+  it("finds the tenant and scopes of a key", () => {
+    const { key, id } = keys.create({ name: "ci", tenant: "a", scopes: ["read"] });
+    const principal = { kind: "key", keyId: id, tenant: "a", scopes: ["read"] };
     expect(authenticator.authenticate(key)).toEqual(principal);
   });
 
   it("finds the sandbox and tenant of a token", () => {
     const record = sandboxRecord({ tenant: "a" });
     records.add(record);
-    const principal = { kind: "sandbox", sandboxId: record.id, tenant: "a" };
+    const principal = { kind: "sandbox", sandboxId: record.id, keyId: record.keyId, tenant: "a" };
     expect(authenticator.authenticate(tokens.tokenOf(record.id))).toEqual(principal);
   });
 
@@ -91,7 +91,7 @@ describe("authentication in a cluster", () => {
     const record = sandboxRecord({ tenant: "a" });
     const token = tokens.tokenOf(record.id);
     const principal = inCluster.authenticate(token);
-    expect(principal).toEqual({ kind: "sandbox", sandboxId: record.id, tenant: "" });
+    expect(principal).toEqual({ kind: "sandbox", sandboxId: record.id, keyId: "", tenant: "" });
     records.add(record);
     expect(principal.tenant).toBe("a");
     records.change(record.id, { state: "destroyed", endedAt: clock.now() });

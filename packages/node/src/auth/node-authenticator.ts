@@ -35,8 +35,8 @@ export class NodeAuthenticator implements Authenticator {
   #key(text: string): Principal | undefined {
     const key = this.#options.keys.verify(text);
     if (key === undefined) return undefined;
-    const { id: keyId, tenant, scopes, quota } = key;
-    return { kind: "key", keyId, tenant, scopes, quota };
+    const { id: keyId, tenant, scopes } = key;
+    return { kind: "key", keyId, tenant, scopes };
   }
 
   #sandbox(token: string): Principal | undefined {
@@ -45,15 +45,19 @@ export class NodeAuthenticator implements Authenticator {
     if (sandboxId === undefined) return undefined;
     const record = records.get(sandboxId);
     if (record === undefined) return cluster ? this.#elsewhere(sandboxId) : undefined;
-    return record.state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, tenant: record.tenant };
+    const { keyId, tenant, state } = record;
+    return state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, keyId, tenant };
   }
 
-  /** The tenant is unknown until the sandbox's record arrives at this node. */
+  /** The key and the tenant are unknown until the sandbox's record arrives at this node. */
   #elsewhere(sandboxId: SandboxId): Principal {
     const { records } = this.#options;
     return {
       kind: "sandbox",
       sandboxId,
+      get keyId() {
+        return records.get(sandboxId)?.keyId ?? "";
+      },
       get tenant() {
         return records.get(sandboxId)?.tenant ?? "";
       },

@@ -1,4 +1,4 @@
-import type { KeyScope, Quota, SandboxId } from "@sandpiper/protocol";
+import type { KeyScope, SandboxId } from "@sandpiper/protocol";
 
 /** An authenticated caller: the holder of a key, or of the token of one sandbox. */
 export type Principal =
@@ -7,9 +7,14 @@ export type Principal =
       readonly keyId: string;
       readonly tenant: string;
       readonly scopes: readonly KeyScope[];
-      readonly quota: Quota;
     }
-  | { readonly kind: "sandbox"; readonly sandboxId: SandboxId; readonly tenant: string };
+  | {
+      readonly kind: "sandbox";
+      readonly sandboxId: SandboxId;
+      /** The key that created the sandbox; it pays for what the token's holder uses. */
+      readonly keyId: string;
+      readonly tenant: string;
+    };
 
 /** Finds the principal of a credential, which is the text after "Bearer ". */
 export interface Authenticator {

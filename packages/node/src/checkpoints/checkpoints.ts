@@ -8,7 +8,7 @@ import type {
 } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import type { Ownership } from "../ownership/ownership.ts";
-import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
+import { checkpointTotals, type SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Capacity } from "../sandboxes/capacity.ts";
 import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
@@ -24,7 +24,7 @@ import type { RestoreOptions, SaveOptions, SaveRestore } from "./save-restore.ts
 export interface CheckpointsOptions {
   readonly registry: SandboxRegistry;
   readonly access: SandboxAccess;
-  readonly capacity: Pick<Capacity, "reserve">;
+  readonly capacity: Pick<Capacity, "reserve" | "countCheckpoints" | "requireRestore">;
   readonly saveRestore: SaveRestore;
   readonly checkpointStore: CheckpointStore;
   readonly ownership: Ownership;
@@ -45,14 +45,16 @@ export class Checkpoints {
     const record = this.#findCurrent(principal, id);
     const { name, ttlMs, keepLast, stop } = body;
     const stopAs = stop ? "paused" : undefined;
-    return await this.#serialize(record.id, () => this.#save(record.id, { name, ttlMs, keepLast, stopAs }));
+    return await this.#serialize(record.id, () =>
+      this.#save(record.id, { name, ttlMs, keepLast, stopAs, isLimited: true }),
+    );
   }
 
   /** Takes a checkpoint for the sandbox's policy, if it still has one. */
   async createAutomatic(id: SandboxId): Promise<void> {
     await this.#serialize(id, async () => {
       const keepLast = this.#options.registry.running(id)?.record.checkpointPolicy?.keepLast;
-      if (keepLast !== undefined) await this.#save(id, { isAutomatic: true, keepLast });
+      if (keepLast !== undefined) await this.#save(id, { isAutomatic: true, keepLast, isLimited: true });
     });
   }
 
@@ -69,16 +71,20 @@ export class Checkpoints {
 
   async remove(principal: Principal, id: string, wanted: string): Promise<void> {
     const record = this.find(principal, id, { readOnly: false });
-    const { registry, ownership, checkpointStore } = this.#options;
+    const { registry, ownership, checkpointStore, capacity } = this.#options;
     await this.#serialize(record.id, async () => {
       const state = await ownership.state(record.id);
       const checkpoint = findCheckpoint(state.content, wanted);
-      const { state: current } = this.#currentRecord(record);
+      const now = this.#currentRecord(record);
       const rest = state.content?.checkpoints.filter(({ id }) => id !== checkpoint.id) ?? [];
-      if ((current === "paused" || current === "stopped") && checkpoint.id === state.content?.checkpoints.at(-1)?.id) {
+      if (
+        (now.state === "paused" || now.state === "stopped") &&
+        checkpoint.id === state.content?.checkpoints.at(-1)?.id
+      ) {
         throw checkpointInUse(record.id, checkpoint.id);
       }
       await state.commit({ ...(state.content as SavedSandbox), checkpoints: rest });
+      await capacity.countCheckpoints(now, checkpointTotals(rest));
       await checkpointStore.remove(record.id, checkpoint.id);
       registry.emit("checkpoint.deleted", record, { checkpoint: checkpoint.id });
     });
@@ -86,17 +92,18 @@ export class Checkpoints {
 
   async pause(principal: Principal, id: string): Promise<SandboxResource> {
     const record = this.#findCurrent(principal, id);
-    await this.pauseNow(record.id);
+    await this.pauseNow(record.id, { isLimited: true });
     return this.#options.access.resource(principal, this.#currentRecord(record));
   }
 
-  async pauseNow(id: SandboxId): Promise<void> {
+  /** Without `isLimited`, no quota keeps the sandbox from being saved. */
+  async pauseNow(id: SandboxId, { isLimited = false } = {}): Promise<void> {
     const { registry } = this.#options;
     await this.#serialize(id, async () => {
       const record = registry.record(id);
       if (record === undefined || record.state === "paused") return;
       const keepLast = record.checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
-      await this.#save(id, { stopAs: "paused", isAutomatic: true, keepLast });
+      await this.#save(id, { stopAs: "paused", isAutomatic: true, keepLast, isLimited });
       registry.emit("sandbox.paused", record);
     });
   }
@@ -116,7 +123,7 @@ export class Checkpoints {
   async rollback(principal: Principal, id: string, body: RollbackBody): Promise<SandboxResource> {
     const record = this.find(principal, id, { readOnly: false });
     // A failed sandbox counts against no limit.
-    using _ = record.endedAt === null ? undefined : this.#options.capacity.reserve(principal, record, 1);
+    using _ = record.endedAt === null ? undefined : this.#options.capacity.reserve(record, record, 1);
     const ready = await this.#serialize(record.id, () => this.#rollBack(record, body.checkpoint));
     return this.#options.access.resource(principal, ready);
   }
@@ -166,7 +173,9 @@ export class Checkpoints {
   async restoreStopped(id: SandboxId): Promise<void> {
     await this.#serialize(id, async () => {
       const record = this.#options.registry.record(id);
-      if (record?.state === "stopped" && record.stoppedAt === null) await this.restoreNewest(record);
+      if (record?.state !== "stopped" || record.stoppedAt !== null) return;
+      this.#options.capacity.requireRestore();
+      await this.restoreNewest(record);
     });
   }
 
@@ -184,7 +193,7 @@ export class Checkpoints {
 
   /** Deletes expired checkpoints. */
   async expire(): Promise<void> {
-    const { registry, ownership, checkpointStore, clock } = this.#options;
+    const { registry, ownership, checkpointStore, capacity, clock } = this.#options;
     const now = clock.now().toISOString();
     for (const { id } of registry.current()) {
       const state = await ownership.state(id).catch(() => undefined);
@@ -197,6 +206,8 @@ export class Checkpoints {
         if (registry.record(id)?.state !== "ready") removed.delete(current.content?.checkpoints.at(-1)?.id ?? "");
         const checkpoints = current.content?.checkpoints.filter((checkpoint) => !removed.has(checkpoint.id)) ?? [];
         await current.commit({ ...(current.content as SavedSandbox), checkpoints });
+        const record = registry.record(id);
+        if (record !== undefined) await capacity.countCheckpoints(record, checkpointTotals(checkpoints));
         for (const checkpoint of removed) await checkpointStore.remove(id, checkpoint);
       });
     }
@@ -211,7 +222,8 @@ export class Checkpoints {
   }
 
   async #resume(record: SandboxRecord): Promise<SandboxRecord> {
-    const { registry, clock } = this.#options;
+    const { registry, capacity, clock } = this.#options;
+    capacity.requireRestore();
     const { expiresAt, ttlMs } = record;
     const now = clock.now();
     // Its lifetime begins again; otherwise the sandbox would be paused again at once.
@@ -242,6 +254,7 @@ export class Checkpoints {
   async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
     const { saveRestore, checkpointStore, registry } = this.#options;
     if (this.#currentRecord(record).stoppedAt !== null) throw notReady(this.#currentRecord(record));
+    this.#options.capacity.requireRestore();
     const saved = await this.#saved(record.id);
     // A failed sandbox lost no mistake that its owner wants to undo, so its newest checkpoint is the right one.
     const newest = record.endedAt === null ? undefined : saved?.checkpoints.at(-1)?.id;

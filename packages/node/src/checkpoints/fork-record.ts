@@ -27,6 +27,8 @@ export function forkOf(
     rolledBackTo: null,
     rollbacks: 0,
     epoch: null,
+    checkpointCount: 0,
+    checkpointBytes: 0,
     stoppedAt: null,
   };
 }

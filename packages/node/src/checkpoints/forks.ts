@@ -2,7 +2,7 @@ import type { Clock, PreparedSandbox } from "@sandpiper/core";
 import { type CreateSandboxBody, createSandboxId, type ForkBody, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { QuotaReservation } from "../cluster/shared-quotas.ts";
+import type { QuotaReservation } from "../cluster/account-quota.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Capacity } from "../sandboxes/capacity.ts";

@@ -1,7 +1,9 @@
 import { type Clock, type PreparedSandbox, type Sandbox, SandboxError } from "@sandpiper/core";
 import type { CheckpointResource, SandboxId } from "@sandpiper/protocol";
 import type { Ownership } from "../ownership/ownership.ts";
+import { checkpointTotals } from "../ownership/saved-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { Capacity } from "../sandboxes/capacity.ts";
 import { instanceKey } from "../sandboxes/instance-key.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import type { Providers } from "../sandboxes/providers.ts";
@@ -12,6 +14,7 @@ import { requireRestorable } from "./requirements.ts";
 export interface SaveRestoreOptions {
   readonly registry: SandboxRegistry;
   readonly providers: Providers;
+  readonly capacity: Pick<Capacity, "requireCheckpoint" | "countCheckpoints">;
   readonly checkpointStore: CheckpointStore;
   readonly ownership: Ownership;
   readonly clock: Clock;
@@ -39,6 +42,8 @@ export interface SaveOptions {
   readonly keepLast?: number | undefined;
   /** The state of the sandbox afterwards; without it the sandbox keeps running. */
   readonly stopAs?: "paused" | "stopped" | undefined;
+  /** Whether quotas and the host's reserve apply. The node's own saves, such as those of a handoff, must not lose work. */
+  readonly isLimited?: boolean | undefined;
   readonly onStep?: ((step: SaveStep) => void) | undefined;
 }
 
@@ -54,11 +59,15 @@ export class SaveRestore {
 
   /** If this fails, the sandbox keeps running. */
   async save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {
-    const { checkpointStore, ownership, registry, clock, observeCheckpoint } = this.#options;
+    const { checkpointStore, ownership, registry, capacity, clock, observeCheckpoint } = this.#options;
     const { sandbox, record, live } = registry.instance(id);
     const state = await ownership.state(id);
     const before = state.content?.checkpoints ?? [];
     if (options.name !== undefined && before.some(({ name }) => name === options.name)) throw nameTaken(options.name);
+    const { isLimited = false, isAutomatic = false } = options;
+    const next = [...before, { isAutomatic }];
+    const checkpointCount = next.length - surplusOf(next, options).length;
+    if (isLimited) capacity.requireCheckpoint(record, { checkpointCount });
     const requirements = await this.requirements(record);
     const startedAtMs = clock.monotonicMs();
     await using scratch = await checkpointStore.scratch();
@@ -91,14 +100,21 @@ export class SaveRestore {
         expiresAt: options.ttlMs ? new Date(createdAt.getTime() + options.ttlMs).toISOString() : null,
         ...size,
         pausedMs,
-        isAutomatic: options.isAutomatic ?? false,
+        isAutomatic,
         requirements,
       };
       const all = [...before, checkpoint];
       const dropped = surplusOf(all, options);
       const kept = all.filter((each) => !dropped.includes(each));
-      const after = { ...record, state: options.stopAs ?? record.state };
-      await state.commit({ record: after, requirements, checkpoints: kept });
+      const totals = checkpointTotals(kept);
+      const after = { ...record, ...totals, state: options.stopAs ?? record.state };
+      try {
+        await capacity.countCheckpoints(record, totals, { isLimited });
+        await state.commit({ record: after, requirements, checkpoints: kept });
+      } catch (thrown) {
+        await this.#discard(record, checkpoint, before);
+        throw thrown;
+      }
       options.onStep?.("committed");
       if (options.stopAs !== undefined) registry.change(id, { state: options.stopAs });
       this.#newest.set(live, { changes, checkpoint: checkpointId });
@@ -212,6 +228,14 @@ export class SaveRestore {
     }
   }
 
+  /** Undoes a save that a quota or the store refused. */
+  async #discard(record: SandboxRecord, refused: CheckpointResource, before: readonly CheckpointResource[]) {
+    const { capacity, registry } = this.#options;
+    const current = registry.record(record.id);
+    if (current !== undefined) await capacity.countCheckpoints(current, checkpointTotals(before));
+    await this.#removeAll(record.id, [refused]);
+  }
+
   /** Restarts a sandbox from the files of a checkpoint that could not be stored after the sandbox had stopped. */
   async #restart(record: SandboxRecord, sandbox: Sandbox, directory: string): Promise<void> {
     const { onError, registry } = this.#options;
@@ -228,10 +252,10 @@ export class SaveRestore {
 }
 
 /** The checkpoints to drop, from a list that is oldest first. An automatic checkpoint replaces only automatic ones. */
-function surplusOf(
-  checkpoints: readonly CheckpointResource[],
+function surplusOf<Each extends Pick<CheckpointResource, "isAutomatic">>(
+  checkpoints: readonly Each[],
   { keepLast, isAutomatic = false }: SaveOptions,
-): readonly CheckpointResource[] {
+): readonly Each[] {
   if (keepLast === undefined) return [];
   return checkpoints.filter((each) => !isAutomatic || each.isAutomatic).slice(0, -keepLast);
 }

@@ -4,6 +4,7 @@ import { systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NO_USAGE } from "../auth/quota.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { openCluster } from "./open-cluster.ts";
@@ -26,7 +27,7 @@ async function node(port: number) {
       config,
       store,
       version: "1.2.3",
-      ownKeys: [],
+      ownKeys: { keys: [], tenants: new Map() },
       clock: systemClock,
       describe: () => ({ isDraining: false, sandboxes: 0 }),
       onError: (error) => {
@@ -62,7 +63,7 @@ describe("nodes on one store", () => {
       const { id: keyId, ...record } = keys.verify(key) ?? {};
       return { kind: "key", keyId, ...record } as unknown as Parameters<typeof one.quotas.reserve>[0];
     };
-    const wanted = { sandboxes: 1, memoryMib: 1, vcpuCount: 1 };
+    const wanted = { ...NO_USAGE, sandboxes: 1, memoryMib: 1, vcpuCount: 1 };
     using _ = await one.quotas.reserve(owner(one.keys), wanted);
     await expect(two.quotas.reserve(owner(two.keys), wanted)).rejects.toMatchObject({ reason: "quota_exceeded" });
   });

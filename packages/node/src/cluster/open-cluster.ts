@@ -2,7 +2,6 @@ import { type Clock, FencedStates, Leases, type ObjectStore, SandboxError } from
 import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import type { KeyRecord } from "../records/key-record.ts";
 import { SealedStates } from "../store/sealed-states.ts";
 import { SignedStore } from "../store/signed-store.ts";
 import { advertisedUrl } from "./advertised-url.ts";
@@ -14,6 +13,7 @@ import { NodeRegistry } from "./node-registry.ts";
 import { sendNudge } from "./nudge.ts";
 import { SharedKeyService } from "./shared-key-service.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
+import type { ClusterKeys } from "./stored-keys.ts";
 
 /** How long an owner may take to save a sandbox that another node waits for. */
 const CHECKPOINT_BUDGET_MS = 30_000;
@@ -22,8 +22,8 @@ export interface OpenClusterOptions {
   readonly config: NodeConfig;
   readonly store: ObjectStore;
   readonly version: string;
-  /** The keys this node had before it joined. */
-  readonly ownKeys: readonly KeyRecord[];
+  /** The keys and quotas this node had before it joined. */
+  readonly ownKeys: ClusterKeys;
   readonly clock: Clock;
   readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
   readonly onError: (error: SandboxError) => void;
@@ -43,7 +43,17 @@ export async function openCluster(options: OpenClusterOptions) {
   const control = new SignedStore({ store, keyring, clock });
   const proof = new NodeProof({ keys: keyring.keys("node proof"), node, clock });
   const nudge = (url: string, id: SandboxId) => sendNudge(url, id, proof);
-  const keys = undo.use(new SharedKeyService({ store: control, clusterId: id, home, own: ownKeys, clock, onError }));
+  const keys = undo.use(
+    new SharedKeyService({
+      store: control,
+      clusterId: id,
+      home,
+      own: ownKeys,
+      clock,
+      onError,
+      beforeLimit: (account) => quotas.reset(account),
+    }),
+  );
   await keys.open();
   const registry = new NodeRegistry({
     store: control,
@@ -58,11 +68,11 @@ export async function openCluster(options: OpenClusterOptions) {
   const timing = { durationMs: leaseMs, maxSkewMs, checkpointBudgetMs: CHECKPOINT_BUDGET_MS };
   const sealed = new SealedStates(control, keyring);
   const leases = new Leases({ ...timing, store: sealed, node, clock, nudge, onError: onFailure });
-  const quotas = new SharedQuotas({
+  const quotas: SharedQuotas = new SharedQuotas({
     store: control,
     nodeId: node.id,
     clock,
-    hasQuota: (keyId) => keys.hasQuota(keyId),
+    quotas: keys,
     isNodeAlive: (id) => registry.isAlive(id),
     exists: async (id) => (await leases.read(id)) !== undefined,
     onError,

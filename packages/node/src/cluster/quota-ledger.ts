@@ -1,12 +1,21 @@
 import { SandboxError } from "@sandpiper/core";
 import { z } from "zod";
-import type { Usage } from "../records/sandbox-record.ts";
+import { sumUsage } from "../auth/quota.ts";
+import type { DurableUsage } from "../records/sandbox-record.ts";
 import { SharedDocument, type SharedDocumentOptions } from "./shared-document.ts";
 
-const holdingSchema = z.object({ node: z.string(), memoryMib: z.number(), vcpuCount: z.number() });
+const holdingSchema = z.object({
+  node: z.string(),
+  memoryMib: z.number(),
+  vcpuCount: z.number(),
+  /** Nodes of earlier versions omit these. */
+  diskMib: z.number().default(0),
+  checkpoints: z.number().default(0),
+  checkpointBytes: z.number().default(0),
+});
 const ledgerSchema = z.object({ holdings: z.record(z.string(), holdingSchema) });
 
-/** What one sandbox uses of its key's quota, and the node that last recorded it. */
+/** What one sandbox uses of a quota, and the node that last recorded it. */
 export type Holding = z.infer<typeof holdingSchema>;
 
 /** Keyed by the sandbox's id, or by a reservation's name before the sandbox has an id. */
@@ -22,7 +31,7 @@ interface PendingChange {
 
 export type QuotaLedgerOptions = Omit<SharedDocumentOptions<z.infer<typeof ledgerSchema>>, "schema">;
 
-/** The quota usage of one key on all nodes. Concurrent changes are written together. */
+/** The quota usage of one key or tenant on all nodes. Concurrent changes are written together. */
 export class QuotaLedger {
   readonly #document: SharedDocument<z.infer<typeof ledgerSchema>>;
   #pending: PendingChange[] = [];
@@ -77,13 +86,8 @@ export class QuotaLedger {
   }
 }
 
-export function usageOf(holdings: Holdings): Usage {
-  const all = [...holdings.values()];
-  return {
-    sandboxes: all.length,
-    memoryMib: all.reduce((sum, { memoryMib }) => sum + memoryMib, 0),
-    vcpuCount: all.reduce((sum, { vcpuCount }) => sum + vcpuCount, 0),
-  };
+export function usageOf(holdings: Holdings): DurableUsage {
+  return sumUsage([...holdings.values()].map((holding) => ({ sandboxes: 1, ...holding })));
 }
 
 function holdingsOf(content: z.infer<typeof ledgerSchema> | undefined): Holdings {

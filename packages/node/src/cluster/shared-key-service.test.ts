@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => undo.dispose());
 
 async function node({ home = new ScratchHome(), time = clock as typeof systemClock } = {}) {
-  const own = new SqliteKeyRecords(home.database).list();
+  const own = { keys: new SqliteKeyRecords(home.database).list(), tenants: new Map() };
   const onError = (error: SandboxError) => void errors.push(error);
   const keys = undo.use(new SharedKeyService({ store, clusterId: "a", home: home.path, own, clock: time, onError }));
   await keys.open();
@@ -48,6 +48,18 @@ describe("the keys of a cluster", () => {
       expect((await restarted.keys.list()).find((each) => each.id === id)?.revokedAt).not.toBeNull();
     }
     expect(errors.map(({ reason }) => reason)).toEqual(expect.arrayContaining(["object_replayed", "object_damaged"]));
+  });
+
+  it("keep the quotas of tenants when an older version is put back, even if the node restarts", async () => {
+    const { keys, home } = await node();
+    const old = (await store.get("keys.json"))?.bytes ?? new Uint8Array();
+    await keys.updateTenant("default", { quota: { maxSandboxes: 3 } });
+    await store.put("keys.json", old);
+    await keys.list();
+    expect(keys.tenantQuota("default").maxSandboxes).toBe(3);
+    await store.put("keys.json", old);
+    const restarted = await node({ home });
+    expect(restarted.keys.tenantQuota("default").maxSandboxes).toBe(3);
   });
 
   it("begin with a first key, which is valid on all nodes and written only to the first node's home", async () => {
@@ -109,13 +121,24 @@ describe("the keys of a cluster", () => {
     }
   });
 
-  it("report whether they have a quota", async () => {
-    const { keys } = await node();
-    const [free, bound] = [
-      await keys.create({ name: "a" }),
-      await keys.create({ name: "b", quota: { maxSandboxes: 0 } }),
-    ];
-    expect([free.id, bound.id, "00000000"].map((id) => keys.hasQuota(id))).toEqual([false, true, false]);
+  it("change their name, expiry and quota on all nodes, and announce a first limit once", async () => {
+    const [a, b] = [await node(), await node()];
+    const limited: string[] = [];
+    b.keys.onLimited(({ kind, name }) => limited.push(`${kind} ${name}`));
+    const { id, key } = await a.keys.create({ name: "ci" });
+    await b.keys.learn(key);
+    await a.keys.update(id, { name: "build", quota: { maxDiskMib: 10, maxSockets: 2 } });
+    await a.keys.updateTenant("default", { quota: { maxRequests: 5, maxSandboxes: 1 } });
+    await clock.advance(1000);
+    await expect.poll(() => b.keys.tenantQuota("default")).toMatchObject({ maxRequests: 5, maxSandboxes: 1 });
+    expect(b.keys.verify(key)).toMatchObject({ name: "build", quota: { maxDiskMib: 10, maxSockets: 2 } });
+    expect(limited).toEqual([`key ${id}`, "tenant default"]);
+    await a.keys.update(id, { quota: { maxSockets: null } });
+    expect(a.keys.keyQuota(id)).toMatchObject({ maxDiskMib: 10, maxSockets: null });
+    expect(await a.keys.tenants()).toMatchObject([{ name: "default", quota: { maxRequests: 5 } }]);
+    await a.keys.revoke(id);
+    expect(await rejection(a.keys.update(id, { name: "x" }))).toMatchObject({ reason: "key_revoked" });
+    expect(await rejection(a.keys.update("00000000", {}))).toMatchObject({ reason: "no_such_key" });
   });
 
   it("report an unknown key and an expiry in the past like a standalone node", async () => {

@@ -1,16 +1,35 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, type ObjectStore, pause, SandboxError } from "@sandpiper/core";
-import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
+import type {
+  CreatedKey,
+  CreateKeyBody,
+  KeyResource,
+  Quota,
+  TenantResource,
+  UpdateKeyBody,
+  UpdateTenantBody,
+} from "@sandpiper/protocol";
 import { apiKeyId, hashApiKey, keyResource } from "../auth/api-key.ts";
-import { FIRST_KEY, hasUsableAdmin, type KeyVerifier, newKey, noSuchKey, verifiedKey } from "../auth/new-key.ts";
+import {
+  FIRST_KEY,
+  hasUsableAdmin,
+  type KeyVerifier,
+  newKey,
+  noSuchKey,
+  updatedKey,
+  updatedQuota,
+  verifiedKey,
+} from "../auth/new-key.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
+import { type Account, hasDurableLimit, NO_QUOTA, type QuotaSource } from "../auth/quota.ts";
+import { tenantsOf } from "../auth/tenants.ts";
 import type { KeyRecord } from "../records/key-record.ts";
 import { isRefusedObject } from "../store/signed-store.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
 import { repeat } from "./repeat.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
-import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
+import { type ClusterKeys, clusterKeysOf, documentOf, type KeysDocument, keysDocumentSchema } from "./stored-keys.ts";
 
 const KEYS_OBJECT = "keys.json";
 /** A key that is revoked on one node is refused by the others after this interval and a request to the store. */
@@ -23,21 +42,27 @@ export interface SharedKeyServiceOptions {
   readonly clusterId: string;
   /** For the file with the first key, and a copy of the newest keys. */
   readonly home: string;
-  /** The node's keys from before it joined. They become the cluster's keys if it has none. */
-  readonly own: readonly KeyRecord[];
+  /** The node's keys and quotas from before it joined. They become the cluster's if it has none. */
+  readonly own: ClusterKeys;
   readonly clock: Clock;
   /** Called once when the store becomes unreachable. Meanwhile the known keys stay valid. */
   readonly onError: (error: SandboxError) => void;
+  /** Called before an account without limits on durable things gets one. */
+  readonly beforeLimit?: ((account: Pick<Account, "kind" | "name">) => Promise<void>) | undefined;
 }
 
+type LimitListener = (account: Account) => void;
+
 /** The keys of a cluster: an object in the store that every node can change and caches. */
-export class SharedKeyService implements KeyVerifier, Disposable {
+export class SharedKeyService implements KeyVerifier, QuotaSource, Disposable {
   readonly #options: SharedKeyServiceOptions;
   readonly #document: SharedDocument<KeysDocument>;
   readonly #remembered: RememberedKeys;
   /** The newest version that this node has seen, also before a restart. */
   #newest: KeysDocument | undefined;
   #keys: ReadonlyMap<string, KeyRecord> = new Map();
+  #tenants: ReadonlyMap<string, Quota> = new Map();
+  readonly #limitListeners: LimitListener[] = [];
   #tag: string | undefined;
   /** Serializes requests to the store: a response that arrives late must not restore a revoked key. */
   #lastRequest: Promise<unknown> = Promise.resolve();
@@ -63,13 +88,13 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     if (this.#newest !== undefined) await this.#refresh();
     await this.#change((stored) => {
       hasNewKey = false;
-      const keys = stored ?? own;
-      if (hasUsableAdmin(keys, clock.now())) return stored === undefined ? keys : undefined;
+      const { keys, tenants } = stored ?? own;
+      if (hasUsableAdmin(keys, clock.now())) return stored === undefined ? own : undefined;
       const { key, text } = this.#newKey(FIRST_KEY, keys);
       hasNewKey = true;
       // File first: a stored admin key without the file would lock out all callers.
       writePrivateFile(file, `${text}\n`);
-      return [...keys, key];
+      return { keys: [...keys, key], tenants };
     });
     if (!hasNewKey) this.#setAside(file);
     this.#stop = repeat(clock, POLL_MS, () => this.#poll());
@@ -77,7 +102,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
 
   async create(body: CreateKeyBody): Promise<CreatedKey> {
     let created: CreatedKey | undefined;
-    await this.#change((keys = []) => {
+    await this.#changeKeys((keys) => {
       const { key, text } = this.#newKey(body, keys);
       created = { ...keyResource(key), key: text };
       return [...keys, key];
@@ -92,9 +117,55 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 
   /** Takes effect immediately on this node, and within about a second on the others. */
+  async update(id: string, body: UpdateKeyBody): Promise<KeyResource> {
+    const now = this.#options.clock.now();
+    await this.#refresh();
+    const before = this.keyQuota(id);
+    await this.#prepareLimit({ kind: "key", name: id }, before, updatedQuota(before, body.quota));
+    await this.#changeKeys((keys) => {
+      const key = keys.find((each) => each.id === id);
+      if (key === undefined) throw noSuchKey(id);
+      const updated = updatedKey(key, body, now);
+      return keys.map((each) => (each === key ? updated : each));
+    });
+    return keyResource(this.#keys.get(id) as KeyRecord);
+  }
+
+  async tenants(): Promise<readonly TenantResource[]> {
+    await this.#refresh();
+    return tenantsOf(this.#keys.values(), this.#tenants);
+  }
+
+  /** Takes effect immediately on this node, and within about a second on the others. */
+  async updateTenant(name: string, { quota: changes }: UpdateTenantBody): Promise<TenantResource> {
+    await this.#refresh();
+    const before = this.tenantQuota(name);
+    await this.#prepareLimit({ kind: "tenant", name }, before, updatedQuota(before, changes));
+    await this.#change((stored) => {
+      const { keys, tenants } = stored ?? { keys: [], tenants: new Map<string, Quota>() };
+      const quota = updatedQuota(tenants.get(name) ?? NO_QUOTA, changes);
+      return { keys, tenants: new Map([...tenants, [name, quota]]) };
+    });
+    return { name, quota: this.tenantQuota(name) };
+  }
+
+  keyQuota(keyId: string): Quota {
+    return this.#keys.get(keyId)?.quota ?? NO_QUOTA;
+  }
+
+  tenantQuota(tenant: string): Quota {
+    return this.#tenants.get(tenant) ?? NO_QUOTA;
+  }
+
+  /** Calls the listener when a key or tenant gets its first limit on durable things: they were not counted until then. */
+  onLimited(listener: LimitListener): void {
+    this.#limitListeners.push(listener);
+  }
+
+  /** Takes effect immediately on this node, and within about a second on the others. */
   async revoke(id: string): Promise<KeyResource> {
     const now = this.#options.clock.now();
-    await this.#change((keys = []) => {
+    await this.#changeKeys((keys) => {
       const key = keys.find((each) => each.id === id);
       if (key === undefined) throw noSuchKey(id);
       if (key.revokedAt !== null) return undefined;
@@ -105,10 +176,6 @@ export class SharedKeyService implements KeyVerifier, Disposable {
 
   verify(text: string): KeyRecord | undefined {
     return verifiedKey(this.#keys, text, this.#options.clock.now());
-  }
-
-  hasQuota(id: string): boolean {
-    return Object.values(this.#keys.get(id)?.quota ?? {}).some((limit) => limit !== null);
   }
 
   /** Looks up an unknown key in the store: another node may just have created it. */
@@ -132,12 +199,19 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     return newKey(body, { now: this.#options.clock.now(), isTaken });
   }
 
-  #change(change: (keys: readonly KeyRecord[] | undefined) => readonly KeyRecord[] | undefined): Promise<void> {
+  #changeKeys(change: (keys: readonly KeyRecord[]) => readonly KeyRecord[] | undefined): Promise<void> {
+    return this.#change((stored) => {
+      const keys = change(stored?.keys ?? []);
+      return keys && { keys, tenants: stored?.tenants ?? new Map() };
+    });
+  }
+
+  #change(change: (stored: ClusterKeys | undefined) => ClusterKeys | undefined): Promise<void> {
     const write = async () => {
       const changed = await this.#document.change((content) => {
         this.#requireNewest(content);
-        const keys = change(content && recordsOfDocument(content));
-        return keys && { revision: (content?.revision ?? 0) + 1, keys: keys.map(storedKey) };
+        const next = change(content && clusterKeysOf(content));
+        return next && documentOf(next, { revision: (content?.revision ?? 0) + 1 });
       });
       if (changed !== undefined) this.#update(changed);
     };
@@ -191,7 +265,10 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 
   #update({ content, tag }: DocumentVersion<KeysDocument>): void {
-    this.#keys = new Map(recordsOfDocument(content).map((key) => [key.id, key]));
+    const { keys, tenants } = clusterKeysOf(content);
+    const [keysBefore, tenantsBefore, isFirst] = [this.#keys, this.#tenants, this.#tag === undefined];
+    this.#keys = new Map(keys.map((key) => [key.id, key]));
+    this.#tenants = tenants;
     this.#tag = tag;
     const isNew = content.revision !== this.#newest?.revision;
     this.#newest = content;
@@ -200,6 +277,21 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     } catch (thrown) {
       this.#options.onError(SandboxError.from(thrown));
     }
+    // What the first version limits was counted by the previous process.
+    if (isFirst) return;
+    for (const [name, { quota }] of this.#keys) {
+      this.#announceLimit({ kind: "key", name, quota }, keysBefore.get(name)?.quota);
+    }
+    for (const [name, quota] of tenants) this.#announceLimit({ kind: "tenant", name, quota }, tenantsBefore.get(name));
+  }
+
+  #announceLimit(account: Account, before: Quota = NO_QUOTA): void {
+    if (hasDurableLimit(before) || !hasDurableLimit(account.quota)) return;
+    for (const listener of this.#limitListeners) listener(account);
+  }
+
+  async #prepareLimit(account: Pick<Account, "kind" | "name">, before: Quota, after: Quota): Promise<void> {
+    if (!hasDurableLimit(before) && hasDurableLimit(after)) await this.#options.beforeLimit?.(account);
   }
 
   async #lookUp(): Promise<void> {

@@ -1,14 +1,17 @@
 import { type SandboxError, systemClock } from "@sandpiper/core";
 import { FakeClock, MemoryStore, rejection } from "@sandpiper/core/testing";
-import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { createSandboxId, type Quota, type SandboxId } from "@sandpiper/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Principal } from "../auth/principal.ts";
+import { NO_QUOTA, NO_USAGE, type Payer } from "../auth/quota.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
 
 const keyId = "0a1b2c3d";
-const one = { sandboxes: 1, memoryMib: 256, vcpuCount: 1 };
+const one = { ...NO_USAGE, sandboxes: 1, memoryMib: 256, vcpuCount: 1, diskMib: 100 };
+const payer = { keyId, tenant: "t" };
 const DOCUMENT = `quotas/${keyId}.json`;
 
+let keyQuota: Quota;
+let tenantQuota: Quota;
 let alive: Set<string>;
 let existing: Set<string>;
 let errors: SandboxError[];
@@ -18,6 +21,7 @@ let most: number;
 let store: MemoryStore;
 
 beforeEach(() => {
+  key({ maxSandboxes: 3 });
   alive = new Set(["a", "b", "c"]);
   existing = new Set();
   errors = [];
@@ -40,17 +44,19 @@ beforeEach(() => {
   };
 });
 
-function key(quota: object): Extract<Principal, { kind: "key" }> {
-  const unlimited = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
-  return { kind: "key", keyId, tenant: "t", scopes: ["sandboxes"], quota: { ...unlimited, ...quota } };
+/** Sets the quotas of the key and its tenant on all nodes. */
+function key(quota: object, tenant: object = {}): Payer {
+  keyQuota = { ...NO_QUOTA, ...quota };
+  tenantQuota = { ...NO_QUOTA, ...tenant };
+  return payer;
 }
 
-function node(nodeId: string, { clock = systemClock, hasQuota = true } = {}): SharedQuotas {
+function node(nodeId: string, { clock = systemClock } = {}): SharedQuotas {
   return new SharedQuotas({
     store,
     nodeId,
     clock,
-    hasQuota: () => hasQuota,
+    quotas: { keyQuota: () => keyQuota, tenantQuota: () => tenantQuota },
     isNodeAlive: async (id) => alive.has(id),
     exists: async (id) => existing.has(id),
     onError: (error) => errors.push(error),
@@ -58,7 +64,7 @@ function node(nodeId: string, { clock = systemClock, hasQuota = true } = {}): Sh
 }
 
 /** Creates a sandbox as a node does. */
-async function create(quotas: SharedQuotas, owner = key({ maxSandboxes: 3 })): Promise<SandboxId> {
+async function create(quotas: SharedQuotas, owner = payer): Promise<SandboxId> {
   using reservation = await quotas.reserve(owner, one);
   const id = createSandboxId();
   await reservation.bind(id);
@@ -86,8 +92,8 @@ describe("a quota in a cluster", () => {
     expect(most).toBe(10);
     expect(outcomes.find((outcome) => outcome.status === "rejected")?.reason).toMatchObject(refused);
     const [first, second] = created;
-    nodes[1]?.ended(keyId, first?.value as SandboxId);
-    nodes[2]?.ended(keyId, second?.value as SandboxId);
+    nodes[1]?.ended(payer, first?.value as SandboxId);
+    nodes[2]?.ended(payer, second?.value as SandboxId);
     await Promise.all(nodes.map((quotas) => quotas.settled()));
     const again = await Promise.allSettled(nodes.flatMap((quotas) => [create(quotas, owner), create(quotas, owner)]));
     expect(again.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
@@ -128,11 +134,11 @@ describe("a quota in a cluster", () => {
     const [a, b, c] = [node("a"), node("b"), node("c")];
     const owner = key({ maxSandboxes: 1 });
     const id = await create(a, owner);
-    b.hold(keyId, id, one);
+    b.hold(payer, id, one);
     expect(await rejection(create(c, owner))).toMatchObject(refused);
     await b.settled();
     expect(await held()).toEqual([id]);
-    b.ended(keyId, id);
+    b.ended(payer, id);
     await b.settled();
     await create(c, owner);
     expect(most).toBe(1);
@@ -141,17 +147,67 @@ describe("a quota in a cluster", () => {
   it("counts sandboxes that existed before, even above the limit, and then refuses more", async () => {
     const a = node("a");
     const ids = [1, 2].map(() => createSandboxId());
-    for (const id of ids) a.hold(keyId, id, one);
+    key({ maxSandboxes: 1 });
+    for (const id of ids) a.hold(payer, id, one);
     await a.settled();
     expect((await held()).toSorted()).toEqual(ids.toSorted());
-    expect(await rejection(create(node("b"), key({ maxSandboxes: 1 })))).toMatchObject(refused);
+    expect(await rejection(create(node("b")))).toMatchObject(refused);
+  });
+
+  it("of a tenant is shared by its keys, on all nodes", async () => {
+    key({}, { maxDiskMib: 250 });
+    const [a, b] = [node("a"), node("b")];
+    await create(a, { keyId: "00000001", tenant: "t" });
+    await create(b, { keyId: "00000002", tenant: "t" });
+    expect(await rejection(create(b, { keyId: "00000003", tenant: "t" }))).toMatchObject({
+      ...refused,
+      details: { quota: "maxDiskMib", used: 200, wanted: 100, limit: 250, tenant: "t" },
+    });
+    expect(await store.get("quotas/00000001.json"), "a key without a quota").toBeUndefined();
+  });
+
+  it("that a tenant refuses does not use up the key's", async () => {
+    key({ maxSandboxes: 1 }, { maxDiskMib: 50 });
+    const a = node("a");
+    expect(await rejection(create(a))).toMatchObject(refused);
+    await a.settled();
+    key({ maxSandboxes: 1 });
+    await create(a);
+  });
+
+  it("of checkpoints counts those of all nodes, and an increase that does not fit changes nothing", async () => {
+    key({ maxCheckpoints: 3, maxCheckpointBytes: 1000 });
+    const [a, b] = [node("a"), node("b")];
+    const [first, second] = [await create(a), await create(b)];
+    await a.resize(payer, first, { ...one, checkpoints: 2, checkpointBytes: 600 });
+    const large = { ...one, checkpoints: 1, checkpointBytes: 401 };
+    expect(await rejection(b.resize(payer, second, large))).toMatchObject({
+      ...refused,
+      details: { quota: "maxCheckpointBytes", used: 600, wanted: 401 },
+    });
+    await b.resize(payer, second, { ...one, checkpoints: 1, checkpointBytes: 400 });
+    await a.resize(payer, first, { ...one, checkpoints: 1, checkpointBytes: 300 });
+  });
+
+  it("that comes after the sandboxes counts them, and those at rest until they no longer exist", async () => {
+    const a = node("a");
+    const [atRest, gone] = [createSandboxId(), createSandboxId()];
+    existing.add(atRest);
+    key({ maxSandboxes: 2 });
+    const account = { kind: "key", name: keyId, quota: keyQuota } as const;
+    a.holdAtRest(account, new Map([atRest, gone].map((id) => [id, one])));
+    await a.settled();
+    const id = await create(node("b"));
+    expect((await held()).toSorted()).toEqual([atRest, id].toSorted());
+    await a.reset(account);
+    expect(await store.get(DOCUMENT)).toBeUndefined();
   });
 
   it("is not recorded for a key without one", async () => {
-    const quotas = node("a", { hasQuota: false });
+    const quotas = node("a");
     const id = await create(quotas, key({}));
-    quotas.hold(keyId, id, one);
-    quotas.ended(keyId, id);
+    quotas.hold(payer, id, one);
+    quotas.ended(payer, id);
     await quotas.settled();
     expect(await store.get(DOCUMENT)).toBeUndefined();
   });
@@ -212,7 +268,7 @@ describe("a quota in a failing store", () => {
     const a = node("a", { clock });
     const id = await create(a);
     fails = () => "before";
-    a.ended(keyId, id);
+    a.ended(payer, id);
     for (let second = 0; second < 3; second++) await clock.advance(1000);
     await expect.poll(() => errors).toHaveLength(1);
     fails = () => undefined;

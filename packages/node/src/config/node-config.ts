@@ -119,6 +119,22 @@ export const nodeConfigSchema = z.strictObject({
       description:
         "Maximum size of the records of one tenant's sandboxes; 0 means no limit. Records of destroyed sandboxes give way to new ones.",
     }),
+  reserve: z
+    .strictObject({
+      diskMib: z.int().min(0).default(512).meta({
+        description:
+          "Free disk that the node keeps in its home and its directory store, in MiB. With less, it starts nothing new; 0 turns the check off.",
+      }),
+      memoryMib: z.int().min(0).default(256).meta({
+        description:
+          "Available memory that the node keeps on its host, in MiB. With less, it starts nothing new; 0 turns the check off.",
+      }),
+      pids: z.int().min(0).default(256).meta({
+        description:
+          "Free process ids that the node keeps on its host. With fewer, it starts nothing new; 0 turns the check off.",
+      }),
+    })
+    .prefault({}),
   imagesDir: optionalPath.meta({
     description: "Directory with the root filesystems that sandboxes can use as their image.",
     shownDefault: "`images` in home",

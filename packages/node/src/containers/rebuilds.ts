@@ -35,7 +35,7 @@ export class Rebuilds {
     const record = access.find(principal, id, { readOnly: false });
     this.#requireRebuildable(record);
     // A failed sandbox does not count against the limits until it runs again.
-    using _ = record.state === "failed" ? capacity.reserve(principal, record, 1) : undefined;
+    using _ = record.state === "failed" ? capacity.reserve(record, record, 1) : undefined;
     return access.resource(principal, await this.rebuildNow(record.id));
   }
 

@@ -11,6 +11,7 @@ import { checkLeftovers } from "./check-leftovers.ts";
 import { checkDisk, checkMachine } from "./check-machine.ts";
 import { checkParts } from "./check-parts.ts";
 import { checkProvider } from "./check-provider.ts";
+import { checkReserve } from "./check-reserve.ts";
 import { checkStore } from "./check-store.ts";
 import { checkTools } from "./check-tools.ts";
 
@@ -31,7 +32,13 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
   const { home = stateDirectory(), removeLeftovers = false } = options;
   const providers = composedProviders.map((name) => createProvider(name, { home, vmDocker: { idleMs: 0 } }));
   const leftovers = await checkLeftovers(providers, { remove: removeLeftovers });
-  const [tools, parts, disk, store] = await Promise.all([checkTools(), checkParts(), checkDisk(home), checkStore()]);
+  const [tools, parts, disk, reserve, store] = await Promise.all([
+    checkTools(),
+    checkParts(),
+    checkDisk(home),
+    checkReserve(home),
+    checkStore(),
+  ]);
   // One after the other, because each check measures a start-up time.
   const providerChecks: Check[] = [];
   for (const provider of providers) {
@@ -41,6 +48,16 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
   const works = providerChecks[composedProviders.indexOf(defaultProvider)]?.status === "ok";
   return {
     works,
-    checks: [...checkMachine(), ...tools, ...parts, checkLanguages(), disk, ...store, leftovers, ...providerChecks],
+    checks: [
+      ...checkMachine(),
+      ...tools,
+      ...parts,
+      checkLanguages(),
+      disk,
+      reserve,
+      ...store,
+      leftovers,
+      ...providerChecks,
+    ],
   };
 }

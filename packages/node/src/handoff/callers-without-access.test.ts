@@ -10,7 +10,7 @@ const start = (shared: ShakyStore, name: string) =>
 
 const outsiders: readonly Principal[] = [
   { ...owner, keyId: "other", tenant: "others" },
-  { kind: "sandbox", sandboxId: createSandboxId(), tenant: "" },
+  { kind: "sandbox", sandboxId: createSandboxId(), keyId: "", tenant: "" },
 ];
 
 async function twoNodes() {

@@ -21,7 +21,6 @@ const SELF: Principal = {
   keyId: "node",
   tenant: "node",
   scopes: ["admin"],
-  quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 };
 
 /** Destroys expired sandboxes that do not run and therefore have no timer. */

@@ -204,7 +204,8 @@ describe("an error of a handler", () => {
       hint: "less",
       details: { limit: 1 },
     });
-    const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => Promise.reject(error) };
+    const fail = () => Promise.reject(error);
+    const keys = { create: fail, list: () => [], update: fail, revoke: fail, tenants: () => [], updateTenant: fail };
     const node = await setUp({ keys });
     const key = node.key({ scopes: ["admin"] });
     expect(await errorOf(await node.request("POST", "/v1/keys", { key, json: { name: "x" } }))).toMatchObject({

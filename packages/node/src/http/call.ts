@@ -39,6 +39,7 @@ export interface PathParams {
   readonly cache: string;
   readonly volume: string;
   readonly machine: string;
+  readonly tenant: string;
 }
 
 export type { Bindings };
@@ -65,6 +66,8 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly saved: StoredSandbox | undefined;
   /** The sandbox of the path; throws if it is not running. */
   open(): LiveSandbox;
+  /** Counts bytes of the body towards the caller's quotas until the request is answered. Throws `quota_exceeded`. */
+  countBody(sizeBytes: number): void;
   /** For long answers: calls back when the caller's credential is revoked or expires. */
   watchCredential(ended: (error: SandboxError) => void): Disposable;
 }

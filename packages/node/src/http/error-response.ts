@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody, errorCodes } from "@sandpiper/protocol";
+import { diskFullError } from "../records/disk-full.ts";
 
 /** Reasons with a more specific HTTP status than their code has. */
 const statusOfReason: Readonly<Record<string, number>> = {
@@ -21,6 +22,8 @@ function statusOf({ code, reason }: SandboxError): number {
 export function publicError(thrown: unknown): SandboxError {
   const error = SandboxError.from(thrown);
   if (error.reason !== "unexpected") return error;
+  const diskFull = diskFullError(thrown);
+  if (diskFull !== undefined) return diskFull;
   return new SandboxError("internal_error", { message: "the node failed to handle this request", cause: thrown });
 }
 

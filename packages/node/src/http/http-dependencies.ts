@@ -2,6 +2,7 @@ import type { Clock } from "@sandpiper/core";
 import type { CreateWebhookBody, WebhookResource } from "@sandpiper/protocol";
 import type { AuditTrail } from "../audit/audit-trail.ts";
 import type { KeyService } from "../auth/key-service.ts";
+import type { MomentaryUsage } from "../auth/momentary-usage.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import type { Forks } from "../checkpoints/forks.ts";
@@ -15,11 +16,13 @@ import type { Peers } from "../forward/peers.ts";
 import type { Bindings } from "../forward/request-forwarder.ts";
 import type { Locator } from "../handoff/locator.ts";
 import type { EventFeed } from "../sandboxes/event-feed.ts";
+import type { HostReserve } from "../sandboxes/host-reserve.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
+import type { UsageReport } from "../sandboxes/usage-report.ts";
 import type { BodyLimits } from "./body-limits.ts";
 import type { Callers } from "./callers.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -68,7 +71,13 @@ export interface HttpDependencies {
   readonly authenticator: Authenticator;
   readonly callers: Callers;
   readonly bodies: BodyLimits;
-  readonly keys: Pick<KeyService | SharedKeyService, "create" | "list" | "revoke">;
+  readonly keys: Pick<
+    KeyService | SharedKeyService,
+    "create" | "list" | "update" | "revoke" | "tenants" | "updateTenant"
+  >;
+  readonly momentary: Pick<MomentaryUsage, "take">;
+  readonly usage: Pick<UsageReport, "read">;
+  readonly reserve: Pick<HostReserve, "require" | "lowOn">;
   readonly feed: EventFeed;
   readonly pool: Pick<NodePool, "list" | "set">;
   readonly webhooks: WebhookAdmin;

@@ -18,6 +18,7 @@ const accessTexts = {
   read: "Needs a key with the scope read, sandboxes or admin.",
   sandboxes: "Needs a key with the scope sandboxes or admin.",
   admin: "Needs a key with the scope admin.",
+  metrics: "Needs a key with the scope metrics or admin.",
 } as const satisfies Record<Route["access"], string>;
 
 /** Describes the REST interface with the schemas that check its requests. */

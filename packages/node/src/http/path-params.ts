@@ -15,7 +15,7 @@ import type { PathParams } from "./call.ts";
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
   const { id, process, checkpoint, key = "", webhook = "", ...names } = given;
-  const { project = "", cache = "", volume = "", machine = "" } = names;
+  const { project = "", cache = "", volume = "", machine = "", tenant = "" } = names;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
@@ -24,7 +24,7 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
   if (cache !== "" && !isCache) throw noSuchCache(project, cache);
   if (volume !== "" && !volumeNameSchema.safeParse(volume).success) throw noSuchVolume(volume);
   const required = { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "" };
-  return { ...required, key, webhook, project, cache, volume, machine };
+  return { ...required, key, webhook, project, cache, volume, machine, tenant };
 }
 
 function noSuchProcess(process: string): SandboxError {

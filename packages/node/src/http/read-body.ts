@@ -11,6 +11,8 @@ export interface ReadBodyOptions {
   readonly bodies: Pick<BodyLimits, "inTime">;
   /** Reserved for as long as the request needs the body. */
   readonly memory: BodyMemory;
+  /** Called with the size of each part before the node keeps it in memory. Throws if a quota is used up. */
+  readonly countBody?: ((sizeBytes: number) => void) | undefined;
 }
 
 /** Reads a JSON body up to a limit, and checks it. */
@@ -29,11 +31,12 @@ export async function readJson(request: Request, options: ReadBodyOptions): Prom
 
 /** Reads a body up to a limit. */
 export async function readWholeBody(request: Request, options: ReadBodyOptions): Promise<Uint8Array> {
-  const { limitBytes, bodies, memory } = options;
+  const { limitBytes, bodies, memory, countBody } = options;
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
   try {
     if (length === undefined) return await bodies.inTime(readPieces(request, options));
+    countBody?.(length);
     memory.add(length);
     // With a Content-Length, the server reads exactly that much.
     return new Uint8Array(await bodies.inTime(request.arrayBuffer()));
@@ -42,12 +45,13 @@ export async function readWholeBody(request: Request, options: ReadBodyOptions):
   }
 }
 
-async function readPieces(request: Request, { limitBytes, memory }: ReadBodyOptions): Promise<Uint8Array> {
+async function readPieces(request: Request, { limitBytes, memory, countBody }: ReadBodyOptions): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of request.body ?? []) {
     size += piece.length;
     if (size > limitBytes) throw bodyTooLarge(limitBytes);
+    countBody?.(piece.length);
     memory.add(piece.length);
     pieces.push(piece);
   }

@@ -63,7 +63,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
   const { access, readOnly } = route;
   const purpose = purposes[id] ?? "use";
 
-  const answer = async (c: Context<{ Bindings: Bindings }>, context: RequestContext, exchange: Exchange) => {
+  const answer = async (c: Context<{ Bindings: Bindings }>, { context, exchange, counted }: Serving) => {
     const request = c.req.raw;
     const given: Readonly<Record<string, string | undefined>> = c.req.param();
     exchange.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
@@ -80,6 +80,12 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       const sandbox = params.id === "" ? undefined : { id: params.id as SandboxId, tenant: principal.tenant };
       requireAccess(principal, access, { readOnly, sandbox });
     }
+    const count = (measure: "requests" | "bodyBytes", amount: number) => {
+      // Nothing ends the count of a request whose caller has left.
+      if (principal !== undefined && !counted.disposed) counted.use(deps.momentary.take(principal, measure, amount));
+    };
+    count("requests", 1);
+    const countBody = (sizeBytes: number) => count("bodyBytes", sizeBytes);
     const query = readQuery(route.query ?? noQuerySchema, request.url);
     const subject = id === "listEvents" ? sandboxOf(query) : movers.has(id) ? "" : params.id;
     const bindings = c.env ?? {};
@@ -96,7 +102,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     const { bodyLimitBytes: limitBytes, bodies } = deps;
     const body =
       route.body?.kind === "json"
-        ? await readJsonBody(route.body.schema, request, { limitBytes, bodies, memory })
+        ? await readJsonBody(route.body.schema, request, { limitBytes, bodies, memory, countBody })
         : undefined;
     if (principal !== undefined && subject !== "" && purpose !== "look") {
       const { signal } = request;
@@ -117,6 +123,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       saved: storedOf(location),
       memory,
       deps,
+      countBody,
       open: () => live ?? deps.access.open(principal as Principal, params.id, { readOnly }),
       watchCredential: (onEnd: (error: SandboxError) => void) => credentials.watch(credentialOf(request), onEnd),
     } as unknown as Call;
@@ -129,10 +136,33 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     const exchange: Exchange = { operation: id, isAudited: !readOnly, sandboxId: null };
     return log.serve(c.req.raw, exchange, {
       context,
-      answer: () => answer(c, context, exchange),
+      answer: () => countUntilAnswered(c, (counted) => answer(c, { context, exchange, counted })),
       refuse: (error) => errorResponse(error, context),
     });
   };
+}
+
+interface Serving {
+  readonly context: RequestContext;
+  readonly exchange: Exchange;
+  /** What counts towards the caller's quotas until the request is answered. */
+  readonly counted: DisposableStack;
+}
+
+/** Disposes what `work` counted when the answer's last byte is sent, or the caller has left. */
+async function countUntilAnswered<T>(
+  { env }: Context<{ Bindings: Bindings }>,
+  work: (counted: DisposableStack) => Promise<T>,
+): Promise<T> {
+  const counted = new DisposableStack();
+  const outgoing = env?.outgoing;
+  outgoing?.once("close", () => counted.dispose());
+  try {
+    return await work(counted);
+  } finally {
+    // Without a connection, as for calls of this process, nothing else marks the end.
+    if (outgoing === undefined || outgoing.closed) counted.dispose();
+  }
 }
 
 const NOWHERE: Location = { kind: "unknown" };

@@ -53,10 +53,17 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
       expiresAt: instant(record.expiresAt),
       stoppedAt: instant(record.stoppedAt),
       endedAt: instant(record.endedAt),
+      ...checkpointTotals(checkpoints),
     },
     requirements,
     checkpoints,
   };
+}
+
+/** The fields of a record that count its checkpoints. */
+export function checkpointTotals(checkpoints: readonly CheckpointResource[]) {
+  const checkpointBytes = checkpoints.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  return { checkpointCount: checkpoints.length, checkpointBytes };
 }
 
 /** The record of a sandbox that no node owns. If it was running, its owner died, and its next use restores it. */

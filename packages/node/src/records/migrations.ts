@@ -159,4 +159,12 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX failedCreationsByTenant ON failedCreations (tenant, failedAt);
   `,
+  `
+  CREATE TABLE tenantQuotas (tenant TEXT PRIMARY KEY, quota TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  ALTER TABLE sandboxes ADD COLUMN checkpointCount INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN checkpointBytes INTEGER NOT NULL DEFAULT 0;
+  -- Also failed sandboxes count: they keep their checkpoints.
+  DROP INDEX liveSandboxesByKey;
+  CREATE INDEX presentSandboxesByKey ON sandboxes (keyId) WHERE state <> 'destroyed';
+  `,
 ];

@@ -1,4 +1,4 @@
-import type { Activity, ContainerBody, SandboxId, SandboxResource } from "@sandpiper/protocol";
+import type { Activity, ContainerBody, SandboxId, SandboxResource, Usage } from "@sandpiper/protocol";
 
 /** What the node knows about a sandbox. The record outlives the sandbox. */
 export interface SandboxRecord {
@@ -38,6 +38,9 @@ export interface SandboxRecord {
   readonly rollbacks: number;
   /** The epoch of this node's lease; null if the sandbox needs no lease. */
   readonly epoch: number | null;
+  readonly checkpointCount: number;
+  /** The sum of its checkpoints' sizes. */
+  readonly checkpointBytes: number;
   /** When its owner stopped it; null otherwise, also if the node stopped it. */
   readonly stoppedAt: Date | null;
   readonly createdAt: Date;
@@ -63,6 +66,8 @@ export const changeableFields = [
   "rolledBackTo",
   "rollbacks",
   "epoch",
+  "checkpointCount",
+  "checkpointBytes",
   "stoppedAt",
   "endedAt",
 ] as const satisfies readonly (keyof SandboxRecord)[];
@@ -85,8 +90,7 @@ export interface SandboxFilter {
   readonly cursor?: string | undefined;
 }
 
-export interface Usage {
-  readonly sandboxes: number;
-  readonly memoryMib: number;
-  readonly vcpuCount: number;
-}
+/** What outlives a node's process. */
+export type DurableUsage = Readonly<
+  Pick<Usage, "sandboxes" | "memoryMib" | "vcpuCount" | "diskMib" | "checkpoints" | "checkpointBytes">
+>;

@@ -1,3 +1,4 @@
+import { completeQuota, type Quota } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
 import type { KeyRecord } from "./key-record.ts";
 
@@ -30,6 +31,24 @@ export class SqliteKeyRecords {
   setRevoked(id: string, at: Date): void {
     this.#database.prepare("UPDATE apiKeys SET revokedAt = :at WHERE id = :id").run({ id, at: at.getTime() });
   }
+
+  update({ id, name, expiresAt, quota }: KeyRecord): void {
+    const sql = "UPDATE apiKeys SET name = :name, expiresAt = :expiresAt, quota = :quota WHERE id = :id";
+    const changes = { id, name, expiresAt: expiresAt?.getTime() ?? null, quota: JSON.stringify(quota) };
+    this.#database.prepare(sql).run(changes);
+  }
+
+  /** The quotas of tenants that have one. */
+  tenantQuotas(): ReadonlyMap<string, Quota> {
+    const rows = this.#database.prepare("SELECT tenant, quota FROM tenantQuotas ORDER BY tenant").all();
+    return new Map(rows.map(({ tenant, quota }) => [String(tenant), completeQuota(JSON.parse(String(quota)))]));
+  }
+
+  setTenantQuota(tenant: string, quota: Quota): void {
+    const sql = `INSERT INTO tenantQuotas (tenant, quota) VALUES (:tenant, :quota)
+      ON CONFLICT (tenant) DO UPDATE SET quota = excluded.quota`;
+    this.#database.prepare(sql).run({ tenant, quota: JSON.stringify(quota) });
+  }
 }
 
 function keyFromRow(row: Record<string, unknown>): KeyRecord {
@@ -37,7 +56,7 @@ function keyFromRow(row: Record<string, unknown>): KeyRecord {
   return {
     ...fields,
     scopes: JSON.parse(fields.scopes),
-    quota: JSON.parse(fields.quota),
+    quota: completeQuota(JSON.parse(fields.quota)),
     createdAt: new Date(fields.createdAt),
     expiresAt: fields.expiresAt === null ? null : new Date(fields.expiresAt),
     revokedAt: fields.revokedAt === null ? null : new Date(fields.revokedAt),

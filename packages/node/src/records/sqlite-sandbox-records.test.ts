@@ -87,8 +87,8 @@ describe("sandbox records", () => {
     );
   });
 
-  it("count as live, and towards their key's quota, until they fail or are destroyed", () => {
-    const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5 };
+  it("count towards their key's quota until they fail or are destroyed, and with checkpoints until they are destroyed", () => {
+    const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5, checkpointCount: 1, checkpointBytes: 10 };
     const [creating, paused] = [
       sandboxRecord({ ...mine, state: "creating" }),
       sandboxRecord({ ...mine, state: "paused" }),
@@ -100,8 +100,15 @@ describe("sandbox records", () => {
     ];
     for (const record of [creating, paused, ...others]) records.add(record);
     expect(records.live().map(({ id }) => id)).toEqual([creating.id, paused.id]);
-    expect(records.usage("mine")).toEqual({ sandboxes: 2, memoryMib: 200, vcpuCount: 1 });
-    expect(records.usage("other")).toEqual({ sandboxes: 0, memoryMib: 0, vcpuCount: 0 });
+    expect(records.usage({ keyId: "mine" })).toMatchObject({
+      sandboxes: 2,
+      memoryMib: 200,
+      vcpuCount: 1,
+      diskMib: 2048,
+      checkpoints: 3,
+      checkpointBytes: 30,
+    });
+    expect(records.usage({ keyId: "other" })).toMatchObject({ sandboxes: 0, memoryMib: 0, vcpuCount: 0, diskMib: 0 });
   });
 
   it("are pruned if their sandbox ended before the given instant", () => {

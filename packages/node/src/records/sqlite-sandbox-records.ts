@@ -4,11 +4,11 @@ import { noSuchSandbox } from "./no-such-sandbox.ts";
 import { encodeCursor, parseCursor } from "./page-cursor.ts";
 import {
   changeableFields,
+  type DurableUsage,
   type ListedSandbox,
   type SandboxChange,
   type SandboxFilter,
   type SandboxRecord,
-  type Usage,
 } from "./sandbox-record.ts";
 import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
 
@@ -16,6 +16,14 @@ import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 const LIVE = "state NOT IN ('destroyed', 'failed')";
+
+/** A failed sandbox keeps only its checkpoints. */
+const USAGE = [
+  `count(*) FILTER (WHERE ${LIVE}) AS sandboxes`,
+  ...["memoryMib", "vcpuCount", "diskMib"].map((size) => `coalesce(sum(${size}) FILTER (WHERE ${LIVE}), 0) AS ${size}`),
+  "coalesce(sum(checkpointCount), 0) AS checkpoints",
+  "coalesce(sum(checkpointBytes), 0) AS checkpointBytes",
+].join(", ");
 
 const UPDATE = `UPDATE sandboxes SET ${changeableFields.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
 
@@ -116,11 +124,11 @@ export class SqliteSandboxRecords {
     return this.#database.prepare(sql).get({ tenant, name })?.["id"] as SandboxId | undefined;
   }
 
-  /** What the live sandboxes of a key use of its quota. */
-  usage(keyId: string): Usage {
-    const sql = `SELECT count(*) AS sandboxes, coalesce(sum(memoryMib), 0) AS memoryMib,
-      coalesce(sum(vcpuCount), 0) AS vcpuCount FROM sandboxes WHERE keyId = :keyId AND ${LIVE}`;
-    return { ...(this.#database.prepare(sql).get({ keyId }) as unknown as Usage) };
+  /** What the sandboxes of a key or a tenant use of its quota. */
+  usage(payer: { readonly keyId: string } | { readonly tenant: string }): DurableUsage {
+    const [column, name] = "keyId" in payer ? ["keyId", payer.keyId] : ["tenant", payer.tenant];
+    const sql = `SELECT ${USAGE} FROM sandboxes WHERE ${column} = :name AND state <> 'destroyed'`;
+    return { ...(this.#database.prepare(sql).get({ name: name as string }) as unknown as DurableUsage) };
   }
 
   /** The size of a tenant's records, without those of destroyed sandboxes. */

@@ -1,14 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
-import type { Principal } from "../auth/principal.ts";
-import { requireQuota } from "../auth/quota.ts";
-import type { QuotaReservation, SharedQuotas } from "../cluster/shared-quotas.ts";
-import type { SandboxRecord, Usage } from "../records/sandbox-record.ts";
+import { accountsOf, NO_USAGE, type Payer, type QuotaSource, requireQuota, sumUsage } from "../auth/quota.ts";
+import type { QuotaReservation } from "../cluster/account-quota.ts";
+import type { SharedQuotas } from "../cluster/shared-quotas.ts";
+import type { DurableUsage, SandboxRecord } from "../records/sandbox-record.ts";
+import type { HostReserve } from "./host-reserve.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface CapacityOptions {
   readonly registry: SandboxRegistry;
+  readonly quotas: QuotaSource;
   /** Quotas across the nodes of a cluster; undefined on a standalone node. */
-  readonly quotas: Pick<SharedQuotas, "reserve" | "ended" | "hold"> | undefined;
+  readonly shared: Pick<SharedQuotas, "reserve" | "resize" | "ended" | "hold"> | undefined;
+  readonly reserve: Pick<HostReserve, "require">;
   /** 0: no limit. */
   readonly maxSandboxes: number;
   /** Of the records of one tenant. 0: no limit. */
@@ -18,15 +21,18 @@ export interface CapacityOptions {
 /** Trimming reads all records of the tenant's destroyed sandboxes, so not every creation does it. */
 const RECORDS_PER_TRIM = 50;
 
-const none: Usage = { sandboxes: 0, memoryMib: 0, vcpuCount: 0 };
+type Shape = Pick<SandboxRecord, "memoryMib" | "vcpuCount" | "diskMib">;
+type CheckpointTotals = Pick<SandboxRecord, "checkpointCount" | "checkpointBytes">;
 
-/** Enforces the node's sandbox limit and the quotas of keys. Creations count before their records exist. */
+/**
+ * Enforces the node's sandbox limit, the reserve of its host, and the quotas of keys and tenants. Creations count before their
+ * records exist.
+ */
 export class Capacity {
   readonly #options: CapacityOptions;
-  readonly #reserved = new Map<string, Usage>();
+  readonly #reserved = new Set<Payer & { readonly usage: DurableUsage }>();
   /** How many sandboxes of each tenant were reserved since its last trim. */
   readonly #untrimmed = new Map<string, number>();
-  #reservedSandboxes = 0;
   #booting = 0;
 
   constructor(options: CapacityOptions) {
@@ -40,38 +46,70 @@ export class Capacity {
   }
 
   /** Reserves room for `count` sandboxes of this shape on this node, or throws `resource_exhausted`. */
-  reserve(
-    principal: Principal,
-    { memoryMib, vcpuCount, keyId }: Pick<SandboxRecord, "memoryMib" | "vcpuCount" | "keyId">,
-    count: number,
-  ): Disposable {
-    const { registry, maxSandboxes } = this.#options;
-    this.#requireRecordRoom(principal.tenant);
-    const owner = principal.kind === "key" ? principal.keyId : keyId;
-    const sandboxes = registry.runningCount + this.#booting + this.#reservedSandboxes;
+  reserve({ keyId, tenant }: Payer, { memoryMib, vcpuCount, diskMib }: Shape, count: number): Disposable {
+    const { registry, maxSandboxes, reserve } = this.#options;
+    reserve.require("create the sandbox");
+    this.#requireRecordRoom(tenant);
+    const reserved = [...this.#reserved].reduce((sum, { usage }) => sum + usage.sandboxes, 0);
+    const sandboxes = registry.runningCount + this.#booting + reserved;
     if (maxSandboxes > 0 && sandboxes + count > maxSandboxes) throw limitReached(maxSandboxes);
-    const wanted = { sandboxes: count, memoryMib: memoryMib * count, vcpuCount: vcpuCount * count };
-    requireQuota(principal, sum(registry.usage(owner), this.#reserved.get(owner) ?? none), wanted);
-    return this.#add(owner, wanted);
+    const size = { memoryMib: memoryMib * count, vcpuCount: vcpuCount * count, diskMib: diskMib * count };
+    const usage = { ...NO_USAGE, sandboxes: count, ...size };
+    this.#require({ keyId, tenant }, usage);
+    const slot = { keyId, tenant, usage };
+    this.#reserved.add(slot);
+    return { [Symbol.dispose]: () => void this.#reserved.delete(slot) };
   }
 
-  /** Reserves room for one sandbox across the cluster; undefined where no shared quota applies. */
+  /** Reserves room for one sandbox across the cluster; undefined on a standalone node. */
   async reserveShared(
-    principal: Principal,
-    { memoryMib, vcpuCount }: Pick<SandboxRecord, "memoryMib" | "vcpuCount">,
+    { keyId, tenant }: Payer,
+    { memoryMib, vcpuCount, diskMib }: Shape,
   ): Promise<QuotaReservation | undefined> {
-    const { quotas } = this.#options;
-    if (quotas === undefined || principal.kind !== "key") return undefined;
-    return await quotas.reserve(principal, { sandboxes: 1, memoryMib, vcpuCount });
+    const usage = { ...NO_USAGE, sandboxes: 1, memoryMib, vcpuCount, diskMib };
+    return await this.#options.shared?.reserve({ keyId, tenant }, usage);
   }
 
-  /** Counts a sandbox that has moved here from another node. */
-  hold({ keyId, id, memoryMib, vcpuCount }: SandboxRecord): void {
-    this.#options.quotas?.hold(keyId, id, { sandboxes: 1, memoryMib, vcpuCount });
+  /** Throws `resource_exhausted` if no further checkpoint of the sandbox fits, before its size is known. */
+  requireCheckpoint(record: SandboxRecord, next: { readonly checkpointCount: number }): void {
+    this.#options.reserve.require("save the sandbox", ["disk"]);
+    // One byte: a quota that is used up allows no further checkpoint of any size.
+    const more = { checkpoints: next.checkpointCount - record.checkpointCount, checkpointBytes: 1 };
+    this.#require(record, more);
   }
 
-  ended({ keyId, id }: SandboxRecord): void {
-    this.#options.quotas?.ended(keyId, id);
+  /** Records the checkpoints of a sandbox. Throws `quota_exceeded` if they are too many or too large, unless the quota does not apply. */
+  async countCheckpoints(record: SandboxRecord, next: CheckpointTotals, { isLimited = false } = {}): Promise<void> {
+    const { registry, shared } = this.#options;
+    const more = {
+      checkpoints: next.checkpointCount - record.checkpointCount,
+      checkpointBytes: next.checkpointBytes - record.checkpointBytes,
+    };
+    if (isLimited) this.#require(record, more);
+    // Recorded in the same turn, so that concurrent checkpoints do not pass the check together.
+    const changed = registry.change(record.id, next);
+    if (!isLimited) return shared?.hold(changed, changed.id, usageOf(changed));
+    try {
+      await shared?.resize(changed, changed.id, usageOf(changed));
+    } catch (thrown) {
+      const { checkpointCount, checkpointBytes } = record;
+      registry.change(record.id, { checkpointCount, checkpointBytes });
+      throw thrown;
+    }
+  }
+
+  /** Throws `resource_exhausted` if the host has no room for a sandbox that exists already. */
+  requireRestore(): void {
+    this.#options.reserve.require("restore the sandbox");
+  }
+
+  /** Counts a sandbox that has moved here from another node, or that got a quota after its creation. */
+  hold(record: SandboxRecord): void {
+    this.#options.shared?.hold(record, record.id, usageOf(record));
+  }
+
+  ended(record: SandboxRecord): void {
+    this.#options.shared?.ended(record, record.id);
   }
 
   /** Records of destroyed sandboxes give way to those of new ones. */
@@ -85,35 +123,24 @@ export class Capacity {
     this.#untrimmed.set(tenant, added > RECORDS_PER_TRIM ? 0 : added);
   }
 
-  #add(owner: string, wanted: Usage): Disposable {
-    this.#change(owner, wanted);
-    let isReserved = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isReserved) this.#change(owner, negative(wanted));
-        isReserved = false;
-      },
-    };
-  }
-
-  #change(owner: string, by: Usage): void {
-    this.#reservedSandboxes += by.sandboxes;
-    const next = sum(this.#reserved.get(owner) ?? none, by);
-    if (next.sandboxes === 0) this.#reserved.delete(owner);
-    else this.#reserved.set(owner, next);
+  #require(payer: Payer, wanted: Partial<DurableUsage>): void {
+    const { quotas, registry } = this.#options;
+    for (const account of accountsOf(quotas, payer)) {
+      const [field, whose] =
+        account.kind === "key"
+          ? (["keyId", { keyId: account.name }] as const)
+          : (["tenant", { tenant: account.name }] as const);
+      const reserved = [...this.#reserved].filter((slot) => slot[field] === account.name).map(({ usage }) => usage);
+      requireQuota(account, sumUsage([registry.usage(whose), ...reserved]), wanted);
+    }
   }
 }
 
-function sum(a: Usage, b: Usage): Usage {
-  return {
-    sandboxes: a.sandboxes + b.sandboxes,
-    memoryMib: a.memoryMib + b.memoryMib,
-    vcpuCount: a.vcpuCount + b.vcpuCount,
-  };
-}
-
-function negative({ sandboxes, memoryMib, vcpuCount }: Usage): Usage {
-  return { sandboxes: -sandboxes, memoryMib: -memoryMib, vcpuCount: -vcpuCount };
+/** What one sandbox uses of the quotas of its key and its tenant. A failed one keeps only its checkpoints. */
+export function usageOf(record: SandboxRecord): DurableUsage {
+  const { memoryMib, vcpuCount, diskMib, checkpointCount: checkpoints, checkpointBytes } = record;
+  if (record.endedAt !== null) return { ...NO_USAGE, checkpoints, checkpointBytes };
+  return { sandboxes: 1, memoryMib, vcpuCount, diskMib, checkpoints, checkpointBytes };
 }
 
 function recordLimit(limitBytes: number): SandboxError {

@@ -11,6 +11,7 @@ import {
   type StartOptions,
 } from "@sandpiper/core";
 import type { Activity, Command, SandboxId, StartProcessBody } from "@sandpiper/protocol";
+import type { MomentaryMeasure } from "../auth/quota.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** Learns how a sandbox is used, to decide when it is idle. */
@@ -26,7 +27,10 @@ export interface LiveSandboxOptions {
   /** Returns the current record: lifetimes and labels can change. */
   readonly record: () => SandboxRecord;
   readonly activity: ActivityWatch;
-  readonly processStarted: (process: ProcessHandle) => void;
+  /** Counts towards the quotas of the sandbox's key and tenant until disposed. Throws `quota_exceeded`. */
+  readonly take: (measure: MomentaryMeasure) => Disposable;
+  /** Disposes `counted` when the process has ended. */
+  readonly processStarted: (process: ProcessHandle, counted: Disposable) => void;
 }
 
 type CommandBody = Omit<StartProcessBody, "process" | "stdin" | "pty" | "journalBytes">;
@@ -82,6 +86,11 @@ export class LiveSandbox {
     };
   }
 
+  /** Counts an open file watch until disposed. Throws `quota_exceeded`. */
+  countWatch(): Disposable {
+    return this.#options.take("watches");
+  }
+
   /** Increases with every activity that may change the sandbox. Background work of its processes does not count. */
   get changes(): number {
     return this.#changes;
@@ -110,6 +119,7 @@ export class LiveSandbox {
     body: CommandBody,
     options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
   ): Promise<ExecResult> {
+    using _counted = this.#options.take("processes");
     using _ = this.hold("exec");
     const all = { ...options, ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
     const { sandbox } = this.#options;
@@ -125,6 +135,8 @@ export class LiveSandbox {
     this.touch("exec");
     const { process: id, stdin, pty, journalBytes } = body;
     const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, ...reading };
+    using counted = new DisposableStack();
+    counted.use(this.#options.take("processes"));
     let started: ProcessHandle;
     try {
       started = await this.#startProgram(body, options);
@@ -133,15 +145,17 @@ export class LiveSandbox {
       if (id === undefined || error.code !== "already_exists") throw error;
       return await this.attach(id, 0, reading);
     }
-    this.#options.processStarted(started);
+    this.#options.processStarted(started, counted.move());
     return started;
   }
 
   /** Starts source code as a new process. */
   async startCode(source: { readonly language: string; readonly code: string }, id: string): Promise<ProcessHandle> {
     this.touch("exec");
+    using counted = new DisposableStack();
+    counted.use(this.#options.take("processes"));
     const started = await this.#startProgram(source, { ...this.#defaults({}), id });
-    this.#options.processStarted(started);
+    this.#options.processStarted(started, counted.move());
     return started;
   }
 

@@ -25,6 +25,8 @@ export type NewSandbox = Omit<
   | "rollbacks"
   | "epoch"
   | "stoppedAt"
+  | "checkpointCount"
+  | "checkpointBytes"
 >;
 
 export function newSandbox(

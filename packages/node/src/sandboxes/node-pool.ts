@@ -1,5 +1,6 @@
 import { type Clock, type Sandbox, SandboxConfig, SandboxError, WarmPool } from "@sandpiper/core";
 import type { PoolKeyBody, PoolResource, SetPoolBody } from "@sandpiper/protocol";
+import type { HostReserve } from "./host-reserve.ts";
 import { instanceKeyText } from "./instance-key.ts";
 import { imageOf, type SandboxDefaults } from "./new-sandbox.ts";
 import type { Providers } from "./providers.ts";
@@ -7,6 +8,7 @@ import type { Providers } from "./providers.ts";
 export interface NodePoolOptions {
   readonly providers: Providers;
   readonly defaults: SandboxDefaults;
+  readonly reserve: Pick<HostReserve, "require">;
   readonly clock: Clock;
   readonly maxBoots: number;
   readonly maxAgeMs: number;
@@ -26,11 +28,12 @@ export class NodePool {
   readonly #pool: WarmPool<PoolKeyBody, Sandbox>;
 
   constructor(options: NodePoolOptions) {
-    const { providers, clock, maxBoots, maxAgeMs, sweepIntervalMs, onError } = options;
+    const { providers, reserve, clock, maxBoots, maxAgeMs, sweepIntervalMs, onError } = options;
     this.#options = options;
     this.#pool = new WarmPool<PoolKeyBody, Sandbox>({
       keyOf: instanceKeyText,
       boot: async (key, signal) => {
+        reserve.require("start an instance of a warm pool");
         const sandbox = await providers.boot(key, { signal, isWarm: true });
         sandbox.closed.then(() => this.#pool.remove(sandbox));
         return sandbox;

@@ -8,14 +8,16 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { EventKind, SandboxId } from "@sandpiper/protocol";
+import type { MomentaryUsage } from "../auth/momentary-usage.ts";
 import type { EventLog, NewEvent } from "../records/event-log.ts";
-import type { SandboxChange, SandboxFilter, SandboxRecord, Usage } from "../records/sandbox-record.ts";
+import type { DurableUsage, SandboxChange, SandboxFilter, SandboxRecord } from "../records/sandbox-record.ts";
 import type { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import { type ActivityWatch, LiveSandbox } from "./live-sandbox.ts";
 
 export interface SandboxRegistryOptions {
   readonly records: SqliteSandboxRecords;
   readonly events: EventLog;
+  readonly momentary: Pick<MomentaryUsage, "take" | "hold">;
   readonly clock: Clock;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   /** Receives failures that no caller waits for. */
@@ -113,8 +115,9 @@ export class SandboxRegistry {
     return this.#options.records.named(tenant, name);
   }
 
-  usage(keyId: string): Usage {
-    return this.#options.records.usage(keyId);
+  /** What the sandboxes of a key or a tenant use of its quota. */
+  usage(payer: { readonly keyId: string } | { readonly tenant: string }): DurableUsage {
+    return this.#options.records.usage(payer);
   }
 
   prune(endedBefore: Date): number {
@@ -216,11 +219,12 @@ export class SandboxRegistry {
       sandbox,
       record: current,
       activity,
-      processStarted: (process) => this.#follow(live, process),
+      take: (measure) => this.#options.momentary.take(current(), measure),
+      processStarted: (process, counted) => this.#follow(live, process, counted),
     });
     const entry: Entry = { record, sandbox, live, lifetime, observers };
     this.#entries.set(record.id, entry);
-    if (sandbox.startedService !== undefined) this.#follow(live, sandbox.startedService);
+    if (sandbox.startedService !== undefined) this.#follow(live, sandbox.startedService, this.#countProcess(live));
     sandbox.closed.then(({ reason }) => {
       if (reason === "crashed" || reason === "out_of_memory") this.#ended(sandbox);
     });
@@ -231,7 +235,7 @@ export class SandboxRegistry {
   async attachWithProcesses(sandbox: Sandbox, record: SandboxRecord): Promise<LiveSandbox> {
     const live = this.attach(sandbox, record);
     for (const { id, isRunning } of live.greetedProcesses) {
-      if (isRunning) this.#holdWhileRunning(live, await live.attach(id, 0));
+      if (isRunning) this.#holdWhileRunning(live, await live.attach(id, 0), this.#countProcess(live));
     }
     return live;
   }
@@ -272,7 +276,13 @@ export class SandboxRegistry {
     }
   }
 
-  #follow(live: LiveSandbox, process: ProcessHandle): void {
+  /** Counts a process that no caller starts now. */
+  #countProcess({ record }: LiveSandbox): Disposable {
+    return this.#options.momentary.hold(record, "processes");
+  }
+
+  /** Disposes `counted` when the process has ended. */
+  #follow(live: LiveSandbox, process: ProcessHandle, counted: Disposable): void {
     const { observeExec, onError } = this.#options;
     const { record } = live;
     const about = { process: process.id, pid: process.pid };
@@ -288,18 +298,26 @@ export class SandboxRegistry {
         }
       });
     emitLater("process.started", about);
-    this.#holdWhileRunning(live, process, ({ exitCode, signal, durationMs }) => {
+    this.#holdWhileRunning(live, process, counted, ({ exitCode, signal, durationMs }) => {
       observeExec?.(record.provider, durationMs / 1000);
       emitLater("process.exited", { ...about, exitCode, signal });
     });
   }
 
-  #holdWhileRunning(live: LiveSandbox, process: ProcessHandle, exited?: (exit: ProcessExit) => void): void {
+  #holdWhileRunning(
+    live: LiveSandbox,
+    process: ProcessHandle,
+    counted: Disposable,
+    exited?: (exit: ProcessExit) => void,
+  ): void {
     const held = live.hold("process");
     process
       .wait()
       .then(exited, () => {})
-      .finally(() => held[Symbol.dispose]());
+      .finally(() => {
+        held[Symbol.dispose]();
+        counted[Symbol.dispose]();
+      });
   }
 }
 

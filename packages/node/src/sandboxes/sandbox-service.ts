@@ -174,7 +174,7 @@ export class SandboxService {
     const startedAtMs = clock.monotonicMs();
     names.requireFree({ tenant: owner.tenant, name: wanted.name });
     const signal = options.signal ?? new AbortController().signal;
-    using reservation = capacity.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
+    using reservation = capacity.reserve(owner, wanted, 1);
     using shared = await capacity.reserveShared(owner, wanted);
     const warm = await pool.claim(instanceKey({ ...wanted, tenant: owner.tenant }), signal);
     const id = warm?.id ?? createSandboxId();
@@ -259,12 +259,18 @@ export class SandboxService {
 
   async #bootNow(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
     const { pool, providers, registry } = this.#options;
+    let sandbox: Sandbox | undefined;
     try {
       const key = instanceKey(record);
       await providers.fetchImage(key, signal);
-      const sandbox = await pool.boot(() => providers.boot(key, { id: record.id, signal }), signal);
+      sandbox = await pool.boot(() => providers.boot(key, { id: record.id, signal }), signal);
       return this.#ready(sandbox, registry.change(record.id, { state: "ready" }));
     } catch (thrown) {
+      if (sandbox !== undefined) {
+        // The instance runs, but a full disk prevented its record: the caller does not learn of it.
+        registry.detach(record.id);
+        await providers.destroy(record.provider, record.id);
+      }
       registry.failCreation(record, SandboxError.from(thrown));
       throw thrown;
     }
@@ -321,7 +327,8 @@ export class SandboxService {
     const { tenant, keyId } = owner;
     const createdAt = this.#options.clock.now();
     const lifetime = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
-    const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null };
+    const checkpoints = { checkpointCount: 0, checkpointBytes: 0 };
+    const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null, ...checkpoints };
     return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history };
   }
 }

@@ -1,5 +1,6 @@
-import { SandboxError, systemClock } from "@sandpiper/core";
+import { type SandboxError, systemClock } from "@sandpiper/core";
 import type { SandboxResource, SessionEvent } from "@sandpiper/protocol";
+import { publicError } from "../http/error-response.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { closeCodes } from "../socket/message-socket.ts";
 import { parseResume, type Resume } from "./output-cursor.ts";
@@ -31,7 +32,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
     resume = parseResume(query);
     ({ live, restored } = await bring(context, id, takeover));
   } catch (thrown) {
-    const error = SandboxError.from(thrown);
+    const error = publicError(thrown);
     audit.note("startProcess", id, error);
     if (error.code === "internal") logger.error({ err: error }, "could not bring a sandbox to this node");
     refuse(error.reason === "sandbox_in_use" ? inUse(id, isTakeover) : refusal(error));

@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { publicError } from "../http/error-response.ts";
 import { closeCodes } from "../socket/message-socket.ts";
 import { createOptions } from "./create-options.ts";
 import { Session, type SessionContext } from "./session.ts";
@@ -26,7 +26,7 @@ export async function createSession(context: SessionContext, query: URLSearchPar
     session = new Session(context, slot);
     session.begin();
   } catch (thrown) {
-    const error = SandboxError.from(thrown);
+    const error = publicError(thrown);
     audit.note("createSandbox", null, error);
     if (error.code === "internal") logger.error({ err: error }, "could not create a sandbox");
     socket.send(statusUpdate("SANDBOX_CREATION_ERROR", errorFields(error)));

@@ -2,6 +2,7 @@ import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import type { SessionEvent, SessionStatus } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
+import { publicError } from "../http/error-response.ts";
 import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
@@ -176,7 +177,7 @@ export class Session implements ExecutionListener {
   }
 
   #refuse(thrown: unknown, execution: string | undefined): void {
-    const error = SandboxError.from(thrown);
+    const error = publicError(thrown);
     if (error.reason === "sandbox_stopped") {
       // The code continues when the sandbox is restored, unless its processes are not saved.
       if (this.#options.slot.live.record.fidelity === "filesystem") this.send(refused(lost(), execution));

@@ -12,6 +12,7 @@ import type { Principal } from "../auth/principal.ts";
 import { eventsElsewhere, movedOn } from "../cluster/peer-errors.ts";
 import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-relay.ts";
 import type { Location } from "../handoff/locator.ts";
+import { publicError } from "../http/error-response.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
@@ -146,7 +147,7 @@ export class SocketConnection {
     this.#streams.set(stream.number, stream);
     this.#run(stream, message, location).then(
       (end) => this.#ended(stream, end),
-      (thrown) => this.#fail(stream, SandboxError.from(thrown)),
+      (thrown) => this.#fail(stream, publicError(thrown)),
     );
   }
 

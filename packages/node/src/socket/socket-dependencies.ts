@@ -1,6 +1,7 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { AuditSink } from "../audit/audit-trail.ts";
+import type { MomentaryUsage } from "../auth/momentary-usage.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
@@ -27,6 +28,7 @@ export interface SocketDependencies {
   readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
   readonly callers: Callers;
+  readonly momentary: Pick<MomentaryUsage, "take">;
   readonly feed: EventFeed;
   readonly logger: Logger;
   /** Without it, nothing is audited. */

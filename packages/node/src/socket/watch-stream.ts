@@ -6,6 +6,7 @@ export async function runWatchStream(
   { stream, live }: StreamSubject,
   { path, recursive }: Extract<ClientMessage, { kind: "watch" }>,
 ): Promise<StreamEnd | undefined> {
+  using _ = live.countWatch();
   await using watcher = await live.files.watch(path, { recursive, signal: stream.signal });
   stream.opened();
   for await (const { kind, path: changed, to } of watcher) {

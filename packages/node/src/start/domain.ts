@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { MomentaryUsage } from "../auth/momentary-usage.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
 import { RateLimit } from "../auth/rate-limit.ts";
 import { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
@@ -25,6 +26,7 @@ import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
+import { HostReserve } from "../sandboxes/host-reserve.ts";
 import { defaultPolicy } from "../sandboxes/new-sandbox.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
@@ -75,12 +77,16 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
 
   const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
   const ownership = leaseOwnership ?? new StandaloneOwnership(new SealedStates(store, keyring));
+  const keys = cluster?.keys ?? storage.ownKeys;
+  const momentary = new MomentaryUsage(keys);
+  const reserve = HostReserve.of(config, clock);
   const { connectTimeoutMs } = config;
   const configured = options.providers ?? configuredProviders(config, options);
   const providers = new Providers({ providers: configured, imagesDir, connectTimeoutMs, onError, stripTypes });
   const pool = new NodePool({
     providers,
     defaults,
+    reserve,
     clock,
     maxBoots: config.poolMaxBoots,
     maxAgeMs: config.poolMaxAgeMs,
@@ -88,11 +94,18 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError: (error) => options.onError(error, { pool: true }),
   });
 
-  const registry = new SandboxRegistry({ records, events, clock, observeExec, onError });
+  const registry = new SandboxRegistry({ records, events, momentary, clock, observeExec, onError });
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
-  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes, maxRecordBytes });
+  const capacity = new Capacity({
+    registry,
+    quotas: keys,
+    shared: cluster?.quotas,
+    reserve,
+    maxSandboxes,
+    maxRecordBytes,
+  });
   const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
   const names = new SandboxNames({
     registry,
@@ -171,7 +184,6 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
       },
   });
 
-  const keys = cluster?.keys ?? storage.ownKeys;
   const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
   const callers = new Callers({ ...config, authenticator, clock, onRefusal: options.onRefusal });
   const bodies = new BodyLimits({
@@ -184,6 +196,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     clock,
     phase,
     registry,
+    capacity,
+    momentary,
+    reserve,
     feed,
     access,
     providers,

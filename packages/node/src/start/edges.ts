@@ -8,6 +8,7 @@ import type { SavedRecords } from "../handoff/saved-records.ts";
 import { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { createHttpApp } from "../http/app.ts";
 import { LazyEndpoint } from "../mcp/lazy-endpoint.ts";
+import { UsageReport } from "../sandboxes/usage-report.ts";
 import { serve } from "../server/serve.ts";
 import type { NodeMetrics } from "../telemetry/node-metrics.ts";
 import { type AttachedSockets, attachSockets } from "../upgrade/attach-sockets.ts";
@@ -42,8 +43,10 @@ export async function openEdges(options: EdgesOptions) {
     const own = { app, server: serving.server };
     return createMcpEndpoint(config, { authenticator, callers, bodies, audit, metrics, logger, clock, own });
   });
+  const usage = new UsageReport({ ...domain, saved });
   const app = createHttpApp({
     ...domain,
+    usage,
     nodes,
     peers,
     webhooks,
@@ -73,7 +76,7 @@ export async function openEdges(options: EdgesOptions) {
   undo.defer(() => serving.close({ graceMs: config.stopGraceMs }));
   undo.defer(() => sockets?.close());
   const owned = undo.move();
-  return { url: serving.url, mcp, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { url: serving.url, mcp, usage, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 interface PeersOptions extends Pick<EdgesOptions, "config" | "domain"> {

@@ -12,6 +12,8 @@ import { LeaseGuard } from "../ownership/lease-guard.ts";
 import { NodeReconciler, type NodeReconciliation, reconciledCounts } from "../reconcile/node-reconciler.ts";
 import { resumeLeases } from "../reconcile/resume-leases.ts";
 import { untilReconciled } from "../reconcile/until-reconciled.ts";
+import { diskFullError } from "../records/disk-full.ts";
+import type { EventLog } from "../records/event-log.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { type EngineStatus, probeEngines } from "../sandboxes/engine-status.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
@@ -19,6 +21,7 @@ import { startShipping } from "../ship/start-shipping.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { NodeMetrics, type SandboxCount } from "../telemetry/node-metrics.ts";
 import { Webhooks } from "../webhooks/webhooks.ts";
+import { countLimited } from "./count-limited.ts";
 import { createDomain, type Domain } from "./domain.ts";
 import { type Edges, openEdges } from "./edges.ts";
 import { startHousekeeping, within } from "./housekeeping.ts";
@@ -50,7 +53,10 @@ const WITHOUT_URL =
 export async function startNode(config: NodeConfig, options: StartNodeOptions): Promise<RunningNode> {
   requireSafeBind(config);
   const { logger, clock = systemClock } = options;
-  const onError = (error: SandboxError, about: object = {}) => logger.error({ err: error, ...about }, error.message);
+  const onError = (thrown: SandboxError, about: object = {}) => {
+    const error = diskFullError(thrown) ?? thrown;
+    logger.error({ err: error, ...about }, error.message);
+  };
   const metrics = new NodeMetrics();
   const phase = new NodePhase();
   await using undo = new AsyncDisposableStack();
@@ -85,7 +91,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
-  const { registry, providers, pool, sandboxes, prepared, leaseOwnership } = domain;
+  const { registry, providers, pool, sandboxes, prepared, leaseOwnership, reserve } = domain;
   if (options.providers === undefined) {
     for (const provider of providers.byName.values()) undo.defer(() => provider[Symbol.asyncDispose]?.());
   }
@@ -126,6 +132,10 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   webhooks.start();
   const saved =
     cluster && new SavedRecords({ ...cluster, read: (id) => cluster.states.read(id), onError: domain.onError });
+  if (cluster !== undefined && saved !== undefined) {
+    const parts = { ...domain, quotas: cluster.quotas, saved, onError };
+    cluster.keys.onLimited((account) => void countLimited(account, parts));
+  }
   const drain = (body: DrainNodeBody = {}) => drainNode(body, { config, storage, domain, edges, onError });
   const nodes: NodeDirectory =
     cluster === undefined
@@ -144,6 +154,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     sandboxes: () => countByState(registry.current()),
     pools: () => pool.list(),
     mcpSessions: () => edges.mcp.sessionCount,
+    quotas: { tenants: () => edges.usage.ofTenantsHere(), host: () => reserve.report() },
   });
 
   // Housekeeping, after the node listens: callers come first.
@@ -159,7 +170,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
 
   const owned = undo.move();
   const stop = async () => {
-    if (!phase.isStopping) events.emit({ kind: "node.stopping", tenant: null, sandboxId: null });
+    if (!phase.isStopping) tell(events, "node.stopping", onError);
     // MCP sessions end first, while the node still serves them.
     await within(clock, config.stopGraceMs, edges.mcp.close());
     // Sandboxes that cannot be handed over in time stay here, and the next start adopts them.
@@ -215,12 +226,21 @@ async function drainNode({ deadlineMs }: DrainNodeBody, options: DrainOptions): 
   // MCP sessions cannot move, and their sandboxes end with them.
   await within(domain.clock, config.stopGraceMs, edges.mcp.close());
   domain.phase.drain();
-  events.emit({ kind: "node.draining", tenant: null, sandboxId: null });
+  tell(events, "node.draining", onError);
   await cluster?.registry.announce();
   await domain.pool.close();
   await domain.handoffs?.drain(AbortSignal.timeout(deadlineMs ?? config.drainMs));
   // The other nodes must see at once that this one is empty.
   await cluster?.registry.announce().catch((thrown) => onError(SandboxError.from(thrown)));
+}
+
+/** A full disk, on which no event can be recorded, must not keep the node from stopping. */
+function tell(events: EventLog, kind: "node.stopping" | "node.draining", onError: (error: SandboxError) => void): void {
+  try {
+    events.emit({ kind, tenant: null, sandboxId: null });
+  } catch (thrown) {
+    onError(SandboxError.from(thrown));
+  }
 }
 
 function countByState(records: readonly SandboxRecord[]): SandboxCount[] {

@@ -36,7 +36,8 @@ export type Storage = ReturnType<typeof createStorage>;
 export async function openStorage(config: NodeConfig, options: StorageOptions) {
   const database = openHome(config);
   try {
-    const ownKeys = config.store === null ? [] : new SqliteKeyRecords(database).list();
+    const keyRecords = new SqliteKeyRecords(database);
+    const ownKeys = { keys: keyRecords.list(), tenants: keyRecords.tenantQuotas() };
     const cluster =
       config.store === null
         ? undefined

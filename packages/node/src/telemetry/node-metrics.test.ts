@@ -49,7 +49,8 @@ describe("the metrics of a node", () => {
     const metrics = new NodeMetrics();
     let sandboxes = [{ provider: "gvisor", state: "ready", count: 7 }];
     let pools = [pool];
-    metrics.collectFrom({ sandboxes: () => sandboxes, pools: () => pools, mcpSessions: () => 0 });
+    const quotas = { tenants: () => new Map(), host: () => [] };
+    metrics.collectFrom({ sandboxes: () => sandboxes, pools: () => pools, mcpSessions: () => 0, quotas });
     for (let scrape = 0; scrape < 2; scrape++) {
       const { text } = await metrics.render();
       expect(text).toContain('sandpiper_sandboxes{provider="gvisor",state="ready"} 7');

@@ -1,6 +1,7 @@
 import type { PoolResource } from "@sandpiper/protocol";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { registerPoolMetrics } from "./pool-metrics.ts";
+import { type QuotaSources, registerQuotaMetrics } from "./quota-metrics.ts";
 
 export interface SandboxCount {
   readonly provider: string;
@@ -13,6 +14,7 @@ export interface MetricSources {
   readonly sandboxes: () => readonly SandboxCount[];
   readonly pools: () => readonly PoolResource[];
   readonly mcpSessions: () => number;
+  readonly quotas: QuotaSources;
 }
 
 export interface RequestObservation {
@@ -38,7 +40,12 @@ export class NodeMetrics {
   readonly #webhooks: Counter<"outcome">;
   readonly #shipped: Counter<"receiver" | "outcome">;
   readonly #refusals: Counter<"limit">;
-  #sources: MetricSources = { sandboxes: () => [], pools: () => [], mcpSessions: () => 0 };
+  #sources: MetricSources = {
+    sandboxes: () => [],
+    pools: () => [],
+    mcpSessions: () => 0,
+    quotas: { tenants: () => new Map(), host: () => [] },
+  };
 
   constructor() {
     const registers = [this.#registry];
@@ -98,6 +105,7 @@ export class NodeMetrics {
       },
     });
     registerPoolMetrics(this.#registry, () => read().pools());
+    registerQuotaMetrics(this.#registry, () => read().quotas);
     collectDefaultMetrics({ register: this.#registry });
   }
 

@@ -35,6 +35,8 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     rolledBackTo: null,
     rollbacks: 0,
     epoch: null,
+    checkpointCount: 0,
+    checkpointBytes: 0,
     stoppedAt: null,
     createdAt: new Date(1_700_000_000_000),
     endedAt: null,

@@ -8,6 +8,7 @@ import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
+import { publicError } from "../http/error-response.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
@@ -31,6 +32,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   const {
     authenticator,
     callers,
+    momentary,
     phase,
     corsOrigins = [],
     clock = systemClock,
@@ -54,11 +56,13 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       principal = await callers.authenticate(credential, request);
       if (!isForwarded) callers.count(principal);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
+      if (route.name === "socket") requireAccess(principal, "sandbox", { readOnly: true });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
       const relays = dependencies.relay !== undefined && !isForwarded;
-      return { route, principal, requestId, address, credential, relays };
+      const counted = momentary.take(principal, "sockets");
+      return { route, principal, requestId, address, credential, relays, counted };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId, address });
       audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
@@ -71,7 +75,10 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     // Without a listener, a connection reset would end the node.
     raw.on("error", () => {});
     try {
-      const { credential, relays, ...admitted } = await admit(request, requestId);
+      const { credential, relays, counted, ...admitted } = await admit(request, requestId);
+      // Also after a handshake that fails.
+      raw.once("close", () => counted[Symbol.dispose]());
+      if (raw.destroyed) counted[Symbol.dispose]();
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
@@ -82,7 +89,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         serve(socket, { ...admitted, credential: relays ? credential : undefined });
       });
     } catch (thrown) {
-      refuseUpgrade(raw, SandboxError.from(thrown), requestId);
+      refuseUpgrade(raw, publicError(thrown), requestId);
     }
   };
 

@@ -1,23 +1,17 @@
 import { z } from "zod";
 import { instantSchema } from "./names.ts";
+import { quotaSchema, tenantNameSchema, usageSchema } from "./quota.ts";
 
 /**
  * `sandboxes`: create and use sandboxes of its tenant. `read`: read-only access to them. `admin`: everything, including
- * keys, pools, webhooks and the audit log, of all tenants.
+ * keys, pools, webhooks and the audit log, of all tenants. `metrics`: only the node's metrics.
  */
-const keyScopeSchema = z.enum(["sandboxes", "read", "admin"]);
-
-const quotaSchema = z.strictObject({
-  /** Null for no limit. */
-  maxSandboxes: z.int().min(0).nullable(),
-  maxMemoryMib: z.int().min(0).nullable(),
-  maxVcpuCount: z.number().min(0).nullable(),
-});
+const keyScopeSchema = z.enum(["sandboxes", "read", "admin", "metrics"]);
 
 const fields = {
   name: z.string().min(1).max(128),
   /** Keys of one tenant share its sandboxes. */
-  tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
+  tenant: tenantNameSchema,
   scopes: z.array(keyScopeSchema).min(1).max(keyScopeSchema.options.length),
   expiresAt: instantSchema.nullable(),
 };
@@ -27,6 +21,12 @@ export const createKeyBodySchema = z
   .partial({ tenant: true, scopes: true, expiresAt: true, quota: true })
   .meta({ id: "CreateKey" });
 
+/** Omitted limits stay as they are; null removes one. */
+export const updateKeyBodySchema = z
+  .strictObject({ name: fields.name, expiresAt: fields.expiresAt, quota: quotaSchema.partial() })
+  .partial()
+  .meta({ id: "UpdateKey" });
+
 export const keyResourceSchema = z
   .strictObject({
     id: z.string(),
@@ -34,6 +34,7 @@ export const keyResourceSchema = z
     quota: quotaSchema,
     createdAt: instantSchema,
     revokedAt: instantSchema.nullable(),
+    usage: usageSchema.optional(),
   })
   .meta({ id: "Key" });
 
@@ -43,7 +44,7 @@ export const createdKeySchema = keyResourceSchema.extend({ key: z.string() }).me
 export const keyListSchema = z.strictObject({ items: z.array(keyResourceSchema) }).meta({ id: "KeyList" });
 
 export type KeyScope = z.infer<typeof keyScopeSchema>;
-export type Quota = z.infer<typeof quotaSchema>;
 export type CreateKeyBody = z.infer<typeof createKeyBodySchema>;
+export type UpdateKeyBody = z.infer<typeof updateKeyBodySchema>;
 export type KeyResource = z.infer<typeof keyResourceSchema>;
 export type CreatedKey = z.infer<typeof createdKeySchema>;

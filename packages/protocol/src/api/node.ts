@@ -3,7 +3,12 @@ import { eventKindSchema } from "./event.ts";
 import { durationMsSchema, instantSchema, queryNumberSchema } from "./names.ts";
 
 export const healthSchema = z
-  .strictObject({ status: z.enum(["ok", "stopping"]), version: z.string() })
+  .strictObject({
+    status: z.enum(["ok", "stopping"]),
+    version: z.string(),
+    /** Of which the host has less free than the node's reserve: the node starts nothing new. Absent if of none. */
+    lowOn: z.array(z.enum(["disk", "memory", "pids"])).optional(),
+  })
   .meta({ id: "Health" });
 
 /** A node, as the nodes that share its store see it. */

@@ -11,7 +11,7 @@ export type Content =
  * Who may call it. `anyone`: no credential. `sandbox`: a key of the sandbox's tenant, or the sandbox's own token.
  * The others are scopes of keys; `admin` may do everything.
  */
-export type Access = "anyone" | "sandbox" | "read" | "sandboxes" | "admin";
+export type Access = "anyone" | "sandbox" | "read" | "sandboxes" | "admin" | "metrics";
 
 /** One operation of the REST API, for the handlers' checks and the OpenAPI document. */
 export interface Route {

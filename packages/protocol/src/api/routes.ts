@@ -3,11 +3,12 @@ import { containerRoutes } from "./container-routes.ts";
 import { eventListSchema, listEventsQuerySchema } from "./event.ts";
 import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
-import { createdKeySchema, createKeyBodySchema, keyListSchema } from "./key.ts";
+import { createdKeySchema, createKeyBodySchema, keyListSchema, keyResourceSchema, updateKeyBodySchema } from "./key.ts";
 import { machineRoutes } from "./machine-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
+import * as quota from "./quota.ts";
 import { bytes, change, empty, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
 import * as sandbox from "./sandbox.ts";
 import { deleteSandboxQuerySchema } from "./volume.ts";
@@ -211,9 +212,36 @@ export const routes = {
     path: "/v1/keys",
     summary: "List API keys",
     access: "admin",
+    query: quota.usageQuerySchema,
     answer: json(keyListSchema),
   },
+  updateKey: {
+    ...change,
+    method: "PATCH",
+    path: "/v1/keys/{key}",
+    summary: "Update an API key's name, expiry and quota",
+    access: "admin",
+    body: json(updateKeyBodySchema),
+    answer: json(keyResourceSchema),
+  },
   revokeKey: { ...remove, path: "/v1/keys/{key}", summary: "Revoke an API key", access: "admin" },
+  listTenants: {
+    ...look,
+    path: "/v1/tenants",
+    summary: "List the tenants that have a key or a quota",
+    access: "admin",
+    query: quota.usageQuerySchema,
+    answer: json(quota.tenantListSchema),
+  },
+  updateTenant: {
+    ...change,
+    method: "PATCH",
+    path: "/v1/tenants/{tenant}",
+    summary: "Update the quota that all keys of a tenant share",
+    access: "admin",
+    body: json(quota.updateTenantBodySchema),
+    answer: json(quota.tenantResourceSchema),
+  },
   createWebhook: {
     ...make,
     path: "/v1/webhooks",
@@ -258,7 +286,7 @@ export const routes = {
     ...look,
     path: "/metrics",
     summary: "Get the node's metrics in Prometheus format",
-    access: "admin",
+    access: "metrics",
     answer: { kind: "text" },
   },
 } as const satisfies Record<string, Route>;

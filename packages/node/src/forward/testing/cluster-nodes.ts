@@ -21,7 +21,6 @@ const PRINCIPAL: Principal = {
   keyId: "0a1b2c3d",
   tenant: "t",
   scopes: ["sandboxes"],
-  quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 };
 
 type Answer = (request: Request, bindings: Bindings) => Response | Promise<Response>;

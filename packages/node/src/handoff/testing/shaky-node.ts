@@ -31,7 +31,6 @@ export const owner = {
   keyId: "k",
   tenant: "t",
   scopes: ["sandboxes"],
-  quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 } as const;
 
 /** A node that knows which sandboxes run on it. */
@@ -52,7 +51,7 @@ export function startUnreadyNode<P extends Provider>({ store, clock, nudged }: S
   const timing = { durationMs: LEASE_MS, maxSkewMs: 0, checkpointBudgetMs: 1000 };
   const leases = new Leases({ ...timing, store: sealed, node, clock, nudge: async () => {}, onError });
   const states = new FencedStates({ store: sealed, clock, leases, onError });
-  const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
+  const quotas = { reserve: async () => undefined, resize: async () => {}, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens([new Uint8Array(32)]);
   const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
   const parts = testDomain(parseNodeConfig({ home: new ScratchHome().path }), {

@@ -9,6 +9,7 @@ import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { createHttpApp } from "../../http/app.ts";
 import type { Bindings } from "../../http/call.ts";
 import { FakeNodes } from "../../http/testing/fake-nodes.ts";
+import { UsageReport } from "../../sandboxes/usage-report.ts";
 import { serve } from "../../server/serve.ts";
 import { createPeers } from "../../start/edges.ts";
 import { openHome } from "../../start/storage.ts";
@@ -73,7 +74,14 @@ export class StoreNodes implements AsyncDisposable {
       isDraining: parts?.phase.isDraining ?? false,
       sandboxes: parts?.registry.runningCount ?? 0,
     });
-    const options = { store: openStore(store), ownKeys: [], version: "1.2.3", clock, describe, onError };
+    const options = {
+      store: openStore(store),
+      ownKeys: { keys: [], tenants: new Map() },
+      version: "1.2.3",
+      clock,
+      describe,
+      onError,
+    };
     const cluster = undo.use(await openCluster({ ...options, config }));
     parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
     const { registry, handoffs } = parts;
@@ -95,6 +103,7 @@ export class StoreNodes implements AsyncDisposable {
     app = createHttpApp({
       ...parts,
       keys: cluster.keys,
+      usage: new UsageReport({ ...parts, saved }),
       peers,
       webhooks,
       nodes: new FakeNodes(),

@@ -1,4 +1,5 @@
 import type { Handlers } from "../call.ts";
+import { lengthOf } from "../read-body.ts";
 import { requestBytes } from "../request-bytes.ts";
 import { streamResponse } from "../stream-response.ts";
 import { packDirectory } from "./pack-directory.ts";
@@ -23,6 +24,7 @@ export const archiveHandlers = {
     const live = call.open();
     const limitBytes = live.record.diskMib * MIB;
     const archive = requestBytes(call, { limitBytes: limitBytes * ARCHIVE_OVERHEAD });
+    call.deps.reserve.require("unpack the archive", ["disk"], { diskBytes: lengthOf(call.request) });
     using _ = live.hold("file");
     const { path } = call.query;
     return await unpackArchive(live, archive, { path, limitBytes, signal: call.request.signal });

@@ -1,3 +1,4 @@
+import { requireTenantName } from "../../auth/tenants.ts";
 import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
 import { moveSandbox } from "../../forward/move-sandbox.ts";
 import type { Handlers } from "../call.ts";
@@ -53,15 +54,34 @@ export const domainCalls = {
   stopMachine: ({ principal, params, body, deps }) => deps.machines.stop(principal, params.machine, body),
 
   createKey: ({ body, deps }) => deps.keys.create(body),
-  listKeys: ({ deps }) => itemsOf(deps.keys.list()),
+  async listKeys({ query, deps }) {
+    const [keys, usageOf] = [await deps.keys.list(), query.usage ? await deps.usage.read() : undefined];
+    return {
+      items: keys.map((key) => ({ ...key, ...(usageOf && { usage: usageOf({ kind: "key", name: key.id }) }) })),
+    };
+  },
+  updateKey: ({ params, body, deps }) => deps.keys.update(params.key, body),
   revokeKey: ({ params, deps }) => deps.keys.revoke(params.key),
+  async listTenants({ query, deps }) {
+    const [tenants, usageOf] = [await deps.keys.tenants(), query.usage ? await deps.usage.read() : undefined];
+    const usage = (name: string) => usageOf && { usage: usageOf({ kind: "tenant", name }) };
+    return { items: tenants.map((tenant) => ({ ...tenant, ...usage(tenant.name) })) };
+  },
+  updateTenant({ params, body, deps }) {
+    requireTenantName(params.tenant);
+    return deps.keys.updateTenant(params.tenant, body);
+  },
   listPools: ({ deps }) => itemsOf(deps.pool.list()),
   setPool: ({ body, deps }) => deps.pool.set(body),
   createWebhook: ({ body, deps }) => deps.webhooks.create(body),
   listWebhooks: ({ deps }) => itemsOf(deps.webhooks.list()),
   deleteWebhook: ({ params, deps }) => deps.webhooks.remove(params.webhook),
 
-  getHealth: ({ deps }) => ({ status: deps.phase.isDraining ? "stopping" : "ok", version: deps.version }),
+  getHealth({ deps }) {
+    const lowOn = deps.reserve.lowOn();
+    const status = deps.phase.isDraining ? "stopping" : "ok";
+    return { status, version: deps.version, ...(lowOn.length > 0 && { lowOn }) };
+  },
   listAudit: ({ query, deps }) =>
     itemsOf(deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT })),
   verifyAudit: ({ deps }) => deps.audit.verify(),

@@ -1,6 +1,7 @@
 import { type FileEntry, SandboxError } from "@sandpiper/core";
 import type { FileEntryBody } from "@sandpiper/protocol";
 import type { Handlers } from "../call.ts";
+import { lengthOf } from "../read-body.ts";
 import { requestBytes } from "../request-bytes.ts";
 import { eventResponse } from "../server-sent-events.ts";
 import { streamResponse } from "../stream-response.ts";
@@ -37,6 +38,7 @@ export const fileHandlers = {
     const { path, mode, owner } = call.query;
     const live = call.open();
     const content = requestBytes(call, { limitBytes: live.record.diskMib * MIB });
+    call.deps.reserve.require("write the file", ["disk"], { diskBytes: lengthOf(call.request) });
     using _ = live.hold("file");
     return await live.files.write(path, content, { mode, owner, signal: call.request.signal });
   },
@@ -78,13 +80,22 @@ export const fileHandlers = {
     const left = new AbortController();
     // The reader may leave before it reads the answer.
     call.request.signal.addEventListener("abort", () => left.abort(), { once: true });
+    using undo = new DisposableStack();
+    undo.use(live.countWatch());
     const watcher = await live.files.watch(path, { recursive, signal: left.signal });
+    const counted = undo.move();
+    // The watcher ends in every case, also when the caller leaves before it reads the answer.
+    left.signal.addEventListener("abort", () => counted.dispose(), { once: true });
     const source = async function* (signal: AbortSignal) {
+      using _counted = counted;
       using _ = live.hold("client");
       signal.addEventListener("abort", () => left.abort(), { once: true });
       for await (const { kind, path: at, to } of watcher) yield { kind, data: { kind, path: at, to: to ?? null } };
     };
-    if (call.request.method === "HEAD") await watcher[Symbol.asyncDispose]();
+    if (call.request.method === "HEAD") {
+      counted.dispose();
+      await watcher[Symbol.asyncDispose]();
+    }
     return eventResponse(call, source);
   },
 } satisfies Partial<Handlers>;

@@ -8,6 +8,7 @@ import { PullReport } from "./pull-report.ts";
 export const imageHandlers = {
   pullImage(call) {
     const { body, deps, requestId } = call;
+    deps.reserve.require("pull the image", ["disk"]);
     const pull = deps.containers.pull(body);
     return eventResponse(call, async function* (signal) {
       const report = new PullReport();

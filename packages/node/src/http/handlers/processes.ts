@@ -39,11 +39,11 @@ export const processHandlers = {
     });
   },
 
-  async writeProcessInput({ request, params, query, deps, memory, open }) {
+  async writeProcessInput({ request, params, query, deps, memory, open, countBody }) {
     const live = open();
     const process = await live.attach(params.process, 0);
     const { bodyLimitBytes: limitBytes, bodies } = deps;
-    const bytes = await readWholeBody(request, { limitBytes, bodies, memory });
+    const bytes = await readWholeBody(request, { limitBytes, bodies, memory, countBody });
     live.touch("stdin");
     const { offset, close = false } = query;
     if (offset !== undefined) return { offset: await process.writeAt(offset, bytes, { close }) };

@@ -12,6 +12,7 @@ import {
 import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
+import { UsageReport } from "../../sandboxes/usage-report.ts";
 import { serve } from "../../server/serve.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
 import { testDomain } from "../../testing/test-domain.ts";
@@ -57,6 +58,7 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
   const nodes = new FakeNodes();
   const app = createHttpApp({
     ...parts,
+    usage: new UsageReport(parts),
     nodes,
     webhooks,
     metrics: new NodeMetrics(),

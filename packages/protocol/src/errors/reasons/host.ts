@@ -17,6 +17,7 @@ export const hostReasons = {
   not_linux: { code: "failed_precondition", meaning: "The provider needs Linux.", hint: "use a Linux machine" },
   not_root: { code: "failed_precondition", meaning: "The provider needs root.", hint: "run it again as root: sudo env \"PATH=$PATH\" …" },
   processes_left: { code: "unavailable", meaning: "Processes of a local instance do not end.", hint: "look at them with `ps`, and retry" },
+  reserve_reached: { code: "resource_exhausted", meaning: "The host has less disk, memory or pids free than the node keeps in reserve, so the node starts nothing new.", hint: "free some on the host or end sandboxes, and retry; the setting reserve sets how much the node keeps free", details: { resource: "string", free: "number", reserve: "number", unit: "string" } },
   relative_state_directory: { code: "invalid_argument", meaning: "SANDPIPER_HOME is not an absolute path.", hint: "set it to an absolute path, or unset it to use ~/.sandpiper" },
   runsc_missing: { code: "failed_precondition", meaning: "The host has no usable runsc.", hint: "run `npm run setup` in Sandpiper's directory" },
   unusable_state_directory: { code: "failed_precondition", meaning: "The path of the state directory is too long, or contains a comma.", hint: "set SANDPIPER_HOME to another, shorter path" },

@@ -18,7 +18,7 @@ export const sandboxReasons = {
   pool_closed: { code: "failed_precondition", meaning: "The warm pool has been closed and starts no instances.", hint: "the node is stopping; retry when it runs again" },
   pool_lowered: { code: "canceled", meaning: "The pool ended the start of an instance that it no longer needs." },
   provider_lacks_capability: { code: "unimplemented", meaning: "The provider of the sandbox cannot do this.", hint: "use another provider: the README compares them", details: { provider: "string?", capability: "string?", id: "string?" } },
-  quota_exceeded: { code: "resource_exhausted", meaning: "The key's quota does not allow another sandbox, or one of this size.", hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota", details: { quota: "string", used: "number", wanted: "number", limit: "number" } },
+  quota_exceeded: { code: "resource_exhausted", meaning: "The quota of the key or of its tenant does not allow this.", hint: "end something that counts towards it, ask for less, or have an administrator raise it: sandpiper keys update, sandpiper tenants update", details: { quota: "string", used: "number", wanted: "number", limit: "number", key: "string?", tenant: "string?" } },
   sandbox_destroyed: { code: "gone", meaning: "The sandbox has been destroyed.", hint: "create a new sandbox", details: { id: "string?", state: "string?" } },
   name_in_use: { code: "already_exists", meaning: "Another sandbox of the tenant has this name.", hint: "use another name, or rename or destroy that sandbox", details: { name: "string", sandbox: "string" } },
   sandbox_exists: { code: "already_exists", meaning: "A sandbox with this id already exists.", hint: "use another id", details: { id: "string?" } },
