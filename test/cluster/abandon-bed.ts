@@ -10,7 +10,7 @@ export interface Abandoned {
   readonly pid: number | undefined;
 }
 
-// Starts a bed and kills itself, like a test that is killed.
+// Starts a bed and waits until it is killed, like a test. Without its test it ends.
 const { name } = newBedName();
 mkdirSync(bedDirectory(name));
 const network = await Network.create(name);
@@ -18,4 +18,4 @@ const host = await network.addHost("node-1", 11);
 const [program, ...args] = host.enter(["sleep", "600"]);
 const { pid } = spawn(program, args, { stdio: "ignore", detached: true });
 writeSync(1, JSON.stringify({ name, pid } satisfies Abandoned));
-process.kill(process.pid, "SIGKILL");
+process.stdin.on("end", () => process.exit(1)).resume();

@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -51,13 +52,17 @@ describe("the bed of a test that was killed with -9", () => {
   const program = fileURLToPath(new URL("abandon-bed.ts", import.meta.url));
 
   it("is removed before the next bed starts: processes, namespaces and files", async () => {
-    const { name, pid } = JSON.parse(spawnSync(process.execPath, [program]).stdout.toString()) as Abandoned;
+    const abandoning = spawn(process.execPath, [program], { stdio: ["pipe", "pipe", "inherit"] });
+    const { name, pid } = JSON.parse(String((await once(abandoning.stdout, "data"))[0])) as Abandoned;
     const left = async () => [
       existsSync(bedDirectory(name)),
       isRunning(pid),
       (await listNamespaces()).some((namespace) => namespace.startsWith(name)),
     ];
+    // Other tests, which start beds meanwhile, remove it only once its program is dead.
     expect(await left()).toEqual([true, true, true]);
+    abandoning.kill("SIGKILL");
+    await once(abandoning, "exit");
     await removeAbandonedBeds();
     await expect.poll(left).toEqual([false, false, false]);
   });
