@@ -60,7 +60,7 @@ describe("the bed of a test that was killed with -9", () => {
       (await listNamespaces()).some((namespace) => namespace.startsWith(name)),
     ];
     // Other tests, which start beds meanwhile, remove it only once its program is dead.
-    expect(await left()).toEqual([true, true, true]);
+    await expect.poll(left).toEqual([true, true, true]);
     abandoning.kill("SIGKILL");
     await once(abandoning, "exit");
     await removeAbandonedBeds();

@@ -65,7 +65,7 @@ describe("an MCP server with a node", () => {
     await agent.call("run_command", { command: "true" });
     const { isError, text } = await agent.call("create_sandbox");
     expect(isError).toBe(true);
-    expect(text).toMatch(/has a quota of 1 sandboxes, of which 1 are used.*quota_exceeded.*destroy_sandbox/s);
+    expect(text).toMatch(/has a quota of 1 sandboxes: 1 are used.*quota_exceeded.*destroy_sandbox/s);
     await agent.call("destroy_sandbox");
     expect((await agent.call("create_sandbox")).isError).toBe(false);
   });

@@ -26,16 +26,16 @@ describe("a sandbox from a warm pool on gVisor", () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0 });
     const { sandboxes, pools } = node.client;
-    const wanted = { name: "one", labels: { a: "b" }, env: { SECRET: "mine" }, memoryMib: 200 };
-    const cold = await sandboxes.create(wanted);
+    const wanted = { labels: { a: "b" }, env: { SECRET: "mine" }, memoryMib: 200 };
+    const cold = await sandboxes.create({ ...wanted, name: "cold" });
     await pools.set({ target: 1, memoryMib: 200 });
     await waitUntilReady(node);
     const waiting = await home.instances();
-    const warm = await sandboxes.create(wanted);
+    const warm = await sandboxes.create({ ...wanted, name: "warm" });
     expect(waiting).toContain(warm.id);
 
     expect(await seen(warm)).toBe(await seen(cold));
-    const outside = ({ id: _, token: __, createdAt: ___, ...rest }: Sandbox["info"]) => rest;
+    const outside = ({ id: _, token: __, createdAt: ___, name: ____, ...rest }: Sandbox["info"]) => rest;
     expect(outside(warm.info)).toEqual(outside(cold.info));
     expect(Date.parse(warm.info.createdAt)).toBeGreaterThan(Date.parse(cold.info.createdAt));
     expect(await warm.processes()).toEqual([]);
