@@ -18,7 +18,7 @@ const MIN_INTERVAL_MS: u64 = 10;
 const MAX_INTERVAL_MS: u64 = 200;
 /// gVisor begins to release the memory of a killed process 15 to 25 ms later, on a busy host much later. A second kill before
 /// that hits the innocent, and nothing grows meanwhile.
-const RELEASE: Duration = Duration::from_millis(500);
+const RELEASE: Duration = Duration::from_millis(3000);
 const RELEASE_INTERVAL: Duration = Duration::from_millis(5);
 /// The release continues for as long as use falls by this much.
 const STEP_KIB: u64 = 1024;
@@ -113,10 +113,10 @@ mod tests {
         let after = |ms| start + Duration::from_millis(ms);
         let mut release = Release::new(start);
         assert!(!release.has_ended(300 * MIB, after(5)));
-        assert!(!release.has_ended(300 * MIB, after(400)));
-        assert!(!release.has_ended(280 * MIB, after(500)));
-        assert!(!release.has_ended(280 * MIB - 1, after(900)));
-        assert!(release.has_ended(280 * MIB, after(1000)));
+        assert!(!release.has_ended(300 * MIB, after(2000)));
+        assert!(!release.has_ended(280 * MIB, after(2900)));
+        assert!(!release.has_ended(280 * MIB - 1, after(5800)));
+        assert!(release.has_ended(280 * MIB, after(5900)));
     }
 
     #[test]
