@@ -8,7 +8,7 @@ import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
 /** More by hand: SANDPIPER_ROUNDS=50 npm test -- unbroken-output. */
-const ROUNDS = Number(process.env["SANDPIPER_ROUNDS"] ?? 6);
+const ROUNDS = Number(process.env["SANDPIPER_ROUNDS"] ?? 3);
 const SEED = Number(process.env["SANDPIPER_SEED"] ?? 1);
 const ROUND_MS = 60_000;
 

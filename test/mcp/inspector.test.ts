@@ -11,12 +11,19 @@ const node = await useNode({ mcp: { idleMs: 5000 } });
 const authorization = `Authorization: Bearer ${node.apiKey}`;
 // Inspector does not pass its own environment on to the server.
 const env = ["-e", `SANDPIPER_URL=${node.url}`, "-e", `SANDPIPER_API_KEY=${node.apiKey}`];
+const overHttp = new Inspector([`${node.url}/mcp`, "--transport", "http", "--header", authorization]);
 
-describe.each([
-  ["HTTP", [`${node.url}/mcp`, "--transport", "http", "--header", authorization]],
-  ["standard input and output", [sandpiper, "mcp", ...env]],
-])("MCP Inspector's command line, over %s", { timeout: 90_000 }, (_, target) => {
-  const inspector = new Inspector(target);
+describe("MCP Inspector's command line, over standard input and output", { timeout: 90_000 }, () => {
+  const inspector = new Inspector([sandpiper, "mcp", ...env]);
+
+  it("lists the tools that it lists over HTTP, and runs a command", async () => {
+    expect(await inspector.toolNames()).toEqual(await overHttp.toolNames());
+    const { structuredContent } = await inspector.call("run_command", { command: "echo $((6 * 7))" });
+    expect(structuredContent).toMatchObject({ exit_code: 0, stdout: "42\n" });
+  });
+});
+
+describe("MCP Inspector's command line, over HTTP", { timeout: 90_000 }, () => {
   const called = new Set<string>();
   let sandbox: Sandbox;
   beforeAll(async () => {
@@ -25,7 +32,7 @@ describe.each([
 
   async function call(tool: string, args: Input = {}) {
     called.add(tool);
-    const { content, isError, structuredContent } = await inspector.call(tool, args);
+    const { content, isError, structuredContent } = await overHttp.call(tool, args);
     expect(isError, JSON.stringify(content)).toBeFalsy();
     return { content, structuredContent, text: content.map((block) => block.text ?? "").join("\n") };
   }
@@ -86,7 +93,7 @@ describe.each([
   });
 
   it("lists no tool that the tests before did not call", async () => {
-    expect([...called].toSorted()).toEqual((await inspector.toolNames()).toSorted());
+    expect([...called].toSorted()).toEqual((await overHttp.toolNames()).toSorted());
   });
 
   it("leaves no sandbox of its sessions behind", async () => {

@@ -8,7 +8,7 @@ import type { StoreCall } from "./testing/node-store.ts";
 import { SimulatedProcess } from "./testing/simulated-process.ts";
 import { World } from "./testing/world.ts";
 
-const RUNS = 2_000;
+const RUNS = 1_000;
 const STORM_MS = 60_000;
 /** Enough for a suspended node that waits behind two others, the first of which is dead. */
 const CALM_MS = 150_000;
