@@ -54,8 +54,8 @@ checkpoint is left out. The backup is encrypted and does not contain the secret:
       notice(`checkpoint ${checkpoint} of sandbox ${sandbox} is damaged, and not in the backup`);
     }
     if (!created.hasSecret) {
-      const file = created.kind === "home" ? "secret in the node's home" : "the cluster's secret";
-      notice(`the backup is useless without ${file}: keep a copy of it elsewhere`);
+      const file = created.kind === "home" ? '"secret" in the home' : "the cluster's secret";
+      notice(`keep a copy of ${file} elsewhere: the backup cannot be restored without it`);
     }
     await show(arguments_, created, `backed up ${counts(created)}`);
     return created.damaged.length > 0 || (saved?.failed ?? 0) > 0 ? 1 : 0;

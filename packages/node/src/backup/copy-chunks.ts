@@ -32,7 +32,8 @@ export async function copyChunks(
       bad = hash;
       return;
     }
-    await to?.put(hash, [stored]);
+    // A repeated restore finds those of the interrupted one.
+    if (to !== undefined && (await to.find(hash)) === undefined) await to.put(hash, [stored]);
     known.add(hash);
     onBytes(stored.length);
   });
