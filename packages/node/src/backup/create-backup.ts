@@ -14,8 +14,6 @@ import { type CopiedSandbox, copySandbox } from "./copy-sandbox.ts";
 import { copyDatabase, type HomeRecord, writeHomeFiles } from "./home-files.ts";
 
 const STATE = /^states\/(.+)\.state$/;
-/** A sandbox that changes between the copy of the database and that of its state is rare. */
-const ROUNDS = 5;
 
 export interface CreateBackupOptions {
   /** A directory or a URL; it must be empty. */
@@ -60,7 +58,7 @@ type Content = Pick<BackupIndex, "sandboxes" | "leftOut" | "damaged" | "objects"
 class BackupCopy {
   readonly #options: BackupCopyOptions;
   readonly #copied = new Map<SandboxId, CopiedSandbox>();
-  readonly #leftOut = new Map<SandboxId, LeftOutSandbox>();
+  readonly #leftOut: LeftOutSandbox[] = [];
 
   constructor(options: BackupCopyOptions) {
     this.#options = options;
@@ -83,46 +81,34 @@ class BackupCopy {
   }
 
   /**
-   * The database first, then the states of its sandboxes, so that the database knows all of them. If one at rest has lost its
-   * checkpoint meanwhile, the database is outdated.
+   * The database first, then the states of its sandboxes: they are at least as new, as after a crash of the node. A sandbox at
+   * rest that has lost its checkpoints since then is corrected in the copy of the database.
    */
   async copyHome(): Promise<Content> {
     const { config, source, writer } = this.#options;
-    for (let round = 1; ; round += 1) {
-      using database = copyDatabase(config.home);
-      this.#leftOut.clear();
-      for (const record of database.records) await this.#copy(record.id, record);
-      const isOutdated = database.records.some(({ id, isAtRest }) => isAtRest && !this.#copied.has(id));
-      if (isOutdated && round < ROUNDS) continue;
-      this.#forgetExcept(new Set(database.records.map(({ id }) => id)));
-      await writeHomeFiles(config.home, { database, keyring: source.keyring, writer });
-      return this.#content();
+    using database = copyDatabase(config.home);
+    for (const record of database.records) {
+      const isPresent = await this.#copy(record.id, record);
+      if (record.isAtRest && !this.#copied.has(record.id)) database.correct(record.id, { isDestroyed: !isPresent });
     }
+    await writeHomeFiles(config.home, { database, keyring: source.keyring, writer });
+    return this.#content();
   }
 
-  async #copy(id: SandboxId, known?: HomeRecord): Promise<void> {
+  /** Resolves to false if the sandbox has no state. */
+  async #copy(id: SandboxId, known?: HomeRecord): Promise<boolean> {
     const { source, clock, writer } = this.#options;
     const { store, kind, keyring } = source;
     const result = await copySandbox(id, { source: store, kind, keyring, clock, writer });
     if (result !== undefined && "checkpoints" in result) {
       this.#copied.set(id, result);
-      return;
+      return true;
     }
-    this.#forget(id);
+    const isDestroyed = result === undefined && (known?.isAtRest ?? true);
     const { tenant, name } = result?.saved?.record ?? known ?? { tenant: null, name: null };
     const why = result?.why ?? "it has no checkpoint";
-    if (result !== undefined || known !== undefined) this.#leftOut.set(id, { id, tenant, name, why });
-  }
-
-  #forgetExcept(ids: ReadonlySet<SandboxId>): void {
-    for (const id of this.#copied.keys()) if (!ids.has(id)) this.#forget(id);
-  }
-
-  #forget(id: SandboxId): void {
-    const { writer } = this.#options;
-    this.#copied.delete(id);
-    writer.drop(`${OBJECTS}states/${id}.state`);
-    writer.drop(`${OBJECTS}checkpoints/${id}/`);
+    if (!isDestroyed) this.#leftOut.push({ id, tenant, name, why });
+    return result !== undefined;
   }
 
   #content(): Content {
@@ -133,7 +119,7 @@ class BackupCopy {
         const { id, createdAt } = checkpoints.at(-1) as (typeof checkpoints)[number];
         return { id: record.id, tenant: record.tenant, name: record.name, checkpoint: { id, createdAt } };
       }),
-      leftOut: [...this.#leftOut.values()],
+      leftOut: this.#leftOut,
       damaged: copied.flatMap(({ saved: { record }, damaged }) =>
         damaged.map(({ id }) => ({ sandbox: record.id, checkpoint: id })),
       ),

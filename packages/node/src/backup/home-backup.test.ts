@@ -16,6 +16,7 @@ import { describe, expect, it } from "vitest";
 import { ClusterSecret } from "../cluster/cluster-secret.ts";
 import { joinCluster } from "../cluster/join-cluster.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
+import { NodeReconciler } from "../reconcile/node-reconciler.ts";
 import { openHome } from "../start/storage.ts";
 import { openStore } from "../store/open-store.ts";
 import { mockNode } from "../testing/mock-node.ts";
@@ -126,6 +127,50 @@ describe("a backup of a home", () => {
     await restoreBackup(target, { place, secretFile });
     using database = openHome(target);
     expect(database.prepare("SELECT name FROM sandboxes WHERE id = ?").get(id)).toMatchObject({ name: "saved" });
+  });
+
+  it("has the checkpoint of every sandbox that its database calls paused, whenever it is taken", async () => {
+    const { node, scratch, secretFile } = await setUp();
+    const { owner, checkpoints, sandboxes } = node;
+    let isEnding = false;
+    const churn = async () => {
+      while (!isEnding) {
+        const { id } = await node.create();
+        await checkpoints.pause(owner, id);
+        await checkpoints.resume(owner, id);
+        await checkpoints.pause(owner, id);
+        await sandboxes.remove(owner, id);
+      }
+    };
+    const churning = Promise.all([churn(), churn(), churn()]);
+    const names = ["one", "two", "three", "four", "five"];
+    for (const name of names) {
+      await createBackup(parseNodeConfig({ home: node.home }), { place: join(scratch, name), includesSecret: false });
+    }
+    isEnding = true;
+    await churning;
+    for (const name of names) {
+      const restored = parseNodeConfig({ home: join(scratch, `restored-${name}`) });
+      const { sandboxes: saved } = await restoreBackup(restored, { place: join(scratch, name), secretFile });
+      using database = openHome(restored);
+      const atRest = database.prepare("SELECT id FROM sandboxes WHERE state IN ('paused', 'stopped')").all();
+      const missing = atRest.filter((row) => !saved.some(({ id }) => id === row["id"]));
+      expect(missing, name).toEqual([]);
+    }
+  });
+
+  it("of a sandbox at rest whose checkpoints are damaged reports it, and lets the next node mark it as failed", async () => {
+    const { node, id, scratch, secretFile } = await setUp();
+    await node.checkpoints.pause(node.owner, id);
+    for (const path of filesIn(join(node.home, "store", "chunks"))) truncateSync(path, 1);
+    const place = join(scratch, "damaged");
+    const { leftOut } = await createBackup(parseNodeConfig({ home: node.home }), { place, includesSecret: false });
+    expect(leftOut).toMatchObject([{ id, name: "saved", why: "its checkpoints are damaged" }]);
+    const restored = join(scratch, "new");
+    await restoreBackup(parseNodeConfig({ home: restored }), { place, secretFile });
+    const next = mockNode({ provider: new MockProvider(), home: restored });
+    await new NodeReconciler(next).reconcile();
+    expect(next.registry.record(id)).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
   });
 
   it("is not used as a store by a node that is started on it", async () => {

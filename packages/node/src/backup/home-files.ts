@@ -31,6 +31,8 @@ export interface HomeRecord {
 export interface DatabaseCopy extends Disposable {
   readonly path: string;
   readonly records: readonly HomeRecord[];
+  /** Records that a sandbox at rest has been destroyed, or that its data is lost: the next start then marks it as failed. */
+  correct(id: SandboxId, options: { readonly isDestroyed: boolean }): void;
 }
 
 export function copyDatabase(home: string): DatabaseCopy {
@@ -50,26 +52,33 @@ export function copyDatabase(home: string): DatabaseCopy {
     } finally {
       source.close();
     }
-    return { path, records: readRecords(path), [Symbol.dispose]: remove };
+    const copy = new DatabaseSync(path);
+    return {
+      path,
+      records: readRecords(copy),
+      correct: (id, { isDestroyed }) => {
+        const change = isDestroyed ? "state = 'destroyed', endedAt = unixepoch() * 1000" : "state = 'ready'";
+        copy.prepare(`UPDATE sandboxes SET ${change} WHERE id = ?`).run(id);
+      },
+      [Symbol.dispose]: () => {
+        copy.close();
+        remove();
+      },
+    };
   } catch (thrown) {
     remove();
     throw diskFullError(thrown) ?? openError(join(home, DATABASE), thrown);
   }
 }
 
-function readRecords(path: string): readonly HomeRecord[] {
-  const copy = new DatabaseSync(path, { readOnly: true });
-  try {
-    const rows = copy.prepare("SELECT * FROM sandboxes WHERE state <> 'destroyed'").all();
-    return rows.map((row) => ({
-      id: row["id"] as SandboxId,
-      tenant: row["tenant"] as string,
-      name: row["name"] as string | null,
-      isAtRest: ["paused", "stopped"].includes(row["state"] as string) && (row["stoppedAt"] ?? null) === null,
-    }));
-  } finally {
-    copy.close();
-  }
+function readRecords(copy: DatabaseSync): readonly HomeRecord[] {
+  const rows = copy.prepare("SELECT * FROM sandboxes WHERE state <> 'destroyed'").all();
+  return rows.map((row) => ({
+    id: row["id"] as SandboxId,
+    tenant: row["tenant"] as string,
+    name: row["name"] as string | null,
+    isAtRest: ["paused", "stopped"].includes(row["state"] as string) && (row["stoppedAt"] ?? null) === null,
+  }));
 }
 
 export async function writeHomeFiles(
