@@ -13,6 +13,7 @@ const order = [
   "cluster", // membership, leases, shared keys and quotas
   "ownership", // the right to run a sandbox
   "sandboxes", // the registry, creation, providers, warm pools
+  "backup", // copies of a home or a store
   "checkpoints", // save, restore, fork
   "containers", // images, caches, rebuilds
   "handoff", // where a sandbox is, and moving it

@@ -11,9 +11,10 @@ export class GvisorHome implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
   readonly #provider = createProvider("gvisor", { home: join(this.path, "node") });
 
-  constructor() {
+  /** `atEnd` is `afterAll` for a directory that the tests of a file share. */
+  constructor(atEnd: (work: () => Promise<void>) => void = onTestFinished) {
     // A test that times out does not dispose its resources.
-    onTestFinished(() => this[Symbol.asyncDispose]());
+    atEnd(() => this[Symbol.asyncDispose]());
   }
 
   async instances(): Promise<readonly string[]> {

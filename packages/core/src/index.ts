@@ -42,10 +42,11 @@ export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.
 export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
 export type { FileOptions, ListOptions, OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
 export { KeyedMutex } from "./keyed-mutex.ts";
+export { fencedStateSchema, stateKey } from "./lease/fenced-state.ts";
 export { type ClaimedState, FencedStates, type FencedStatesOptions } from "./lease/fenced-states.ts";
 export type { Lease } from "./lease/lease.ts";
 export { type Acquisition, Leases, type LeasesOptions, type WaitOptions } from "./lease/leases.ts";
-export type { LockView, LockWaiter } from "./lease/lock.ts";
+export { type LockView, type LockWaiter, lockAtRest, lockKey } from "./lease/lock.ts";
 export type { PreviousLease } from "./lease/lock-bid.ts";
 export { type ExpiryReason, Lifetime, type LifetimeOptions, type LifetimePolicy } from "./lifetime/lifetime.ts";
 export type { MachineInfo, Machines } from "./machines.ts";

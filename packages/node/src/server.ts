@@ -1,3 +1,7 @@
+export type { BackupIndex } from "./backup/backup-index.ts";
+export { createBackup } from "./backup/create-backup.ts";
+export { restoreBackup } from "./backup/restore-backup.ts";
+export { verifyBackup } from "./backup/verify-backup.ts";
 export { loadNodeConfig, parseNodeConfig } from "./config/load-node-config.ts";
 export type { NodeConfig, NodeConfigOptions } from "./config/node-config.ts";
 export { runNode } from "./daemon/run-node.ts";

@@ -96,3 +96,18 @@ export function releasedLock(lock: Lock, nowMs: number): Lock {
     revision: lock.revision + 1,
   };
 }
+
+/** A lock that no node holds, for a state that was last claimed in this epoch: the next owner gets a higher one. */
+export function lockAtRest(epoch: number, now: Date): Lock {
+  return {
+    owner: null,
+    url: null,
+    timestamp: Math.floor(now.getTime() / 1000),
+    epoch,
+    expiresAt: now.toISOString(),
+    attached: false,
+    nonce: crypto.randomUUID(),
+    revision: 1,
+    waiter: null,
+  };
+}

@@ -13,7 +13,11 @@ const SECRET_BYTES = 32;
 export function openNodeSecrets(home: string): readonly [Uint8Array, ...Uint8Array[]] {
   const path = join(home, "secret");
   if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
-  const bytes = readFileSync(path);
+  return parseNodeSecrets(readFileSync(path), path);
+}
+
+/** `path` is for the error. */
+export function parseNodeSecrets(bytes: Uint8Array, path: string): readonly [Uint8Array, ...Uint8Array[]] {
   if (bytes.length === 0 || bytes.length % SECRET_BYTES !== 0) throw corrupt(path, bytes.length);
   const secretAt = (index: number) => bytes.subarray(index * SECRET_BYTES, (index + 1) * SECRET_BYTES);
   const others = Array.from({ length: bytes.length / SECRET_BYTES - 1 }, (_, index) => secretAt(index + 1));

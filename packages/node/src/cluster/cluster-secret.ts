@@ -33,8 +33,7 @@ export class ClusterSecret {
   find(): ClusterSecrets | undefined {
     if (this.#configured !== null) return [this.#configured, ...this.#accepted];
     if (!existsSync(this.path)) return undefined;
-    const [current = "", ...others] = readFileSync(this.path, "utf8").trim().split("\n");
-    return [this.#checked(current), ...others.map((line) => this.#checked(line)), ...this.#accepted];
+    return [...parseClusterSecrets(readFileSync(this.path, "utf8"), this.path), ...this.#accepted];
   }
 
   /** Creates the secret of a new cluster. It is written before use, because without it the cluster is lost. */
@@ -48,14 +47,20 @@ export class ClusterSecret {
   forget(): void {
     rmSync(this.path, { force: true });
   }
+}
 
-  #checked(line: string): string {
-    const secret = line.trim();
-    if (secret.length >= MIN_LENGTH) return secret;
-    throw new SandboxError("secret_corrupt", {
-      message: `a secret in ${this.path} has ${secret.length} characters, but needs at least ${MIN_LENGTH}; the file was not changed`,
-      hint: "copy it from another node of the cluster, or set clusterSecret",
-      details: { path: this.path },
-    });
-  }
+/** One per line; `path` is for the error. */
+export function parseClusterSecrets(text: string, path: string): ClusterSecrets {
+  const [current = "", ...others] = text.trim().split("\n");
+  return [checked(current, path), ...others.map((line) => checked(line, path))];
+}
+
+function checked(line: string, path: string): string {
+  const secret = line.trim();
+  if (secret.length >= MIN_LENGTH) return secret;
+  throw new SandboxError("secret_corrupt", {
+    message: `a secret in ${path} has ${secret.length} characters, but needs at least ${MIN_LENGTH}; the file was not changed`,
+    hint: "copy it from another node of the cluster, or set clusterSecret",
+    details: { path },
+  });
 }

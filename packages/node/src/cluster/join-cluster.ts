@@ -6,6 +6,10 @@ import { contentOf, signObject, verifyObject } from "../store/signed-object.ts";
 import type { ClusterSecret, ClusterSecrets } from "./cluster-secret.ts";
 
 export const CLUSTER_OBJECT = "cluster.json";
+/** The index of a backup. */
+export const BACKUP_OBJECT = "backup.json";
+/** Exists while a restore writes to the store. */
+export const RESTORE_OBJECT = "restoring.json";
 
 const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime() });
 
@@ -29,6 +33,7 @@ export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCl
   const { store, secret } = options;
   const existing = await store.get(CLUSTER_OBJECT);
   if (existing !== undefined) return joinExisting(existing, options);
+  await requireNewStore(store);
   const known = secret.find();
   const created = await createCluster(known ?? secret.make(), options);
   if (created !== undefined) return created;
@@ -37,6 +42,30 @@ export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCl
   const theirs = await store.get(CLUSTER_OBJECT);
   if (theirs === undefined) throw damaged(store, "it was created and deleted again");
   return joinExisting(theirs, options);
+}
+
+/** Finds the cluster of a store without joining it. Throws `no_cluster` if there is none. */
+export async function findCluster(options: Omit<JoinClusterOptions, "clock">): Promise<JoinedCluster> {
+  const { store } = options;
+  const existing = await store.get(CLUSTER_OBJECT);
+  if (existing !== undefined) return joinExisting(existing, options);
+  await requireNewStore(store);
+  throw new SandboxError("no_cluster", {
+    message: `${store.label} holds no cluster`,
+    hint: "set SANDPIPER_STORE to the store of the cluster",
+  });
+}
+
+/** A new cluster in a backup would delete its chunks as garbage; one in a half-restored store would hide what is restored. */
+async function requireNewStore(store: ObjectStore): Promise<void> {
+  const { label } = store;
+  if ((await store.head(BACKUP_OBJECT)) !== undefined) {
+    throw new SandboxError("store_is_backup", { message: `${label} is a backup`, details: { store: label } });
+  }
+  if ((await store.head(RESTORE_OBJECT)) !== undefined) {
+    const message = `a restore into ${label} has not finished`;
+    throw new SandboxError("restore_unfinished", { message, details: { target: label } });
+  }
 }
 
 async function createCluster(
@@ -55,7 +84,7 @@ async function createCluster(
 /** The keys depend on the cluster's id, so the id is read before the signature over it can be checked. */
 function joinExisting(
   { bytes, tag }: { readonly bytes: Uint8Array; readonly tag: string },
-  { store, secret }: JoinClusterOptions,
+  { store, secret }: Omit<JoinClusterOptions, "clock">,
 ): JoinedCluster {
   const content = contentOf(bytes);
   if (content === undefined) throw isJson(bytes) ? notMigrated(store) : damaged(store, "it cannot be read");

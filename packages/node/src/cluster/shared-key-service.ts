@@ -29,9 +29,15 @@ import { isRefusedObject } from "../store/signed-store.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
 import { repeat } from "./repeat.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
-import { type ClusterKeys, clusterKeysOf, documentOf, type KeysDocument, keysDocumentSchema } from "./stored-keys.ts";
+import {
+  type ClusterKeys,
+  clusterKeysOf,
+  documentOf,
+  KEYS_OBJECT,
+  type KeysDocument,
+  keysDocumentSchema,
+} from "./stored-keys.ts";
 
-const KEYS_OBJECT = "keys.json";
 /** A key that is revoked on one node is refused by the others after this interval and a request to the store. */
 const POLL_MS = 1000;
 /** Limits how often guessed keys cause a request to the store. */

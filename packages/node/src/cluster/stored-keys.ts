@@ -3,6 +3,8 @@ import { z } from "zod";
 import { keyResource } from "../auth/api-key.ts";
 import type { KeyRecord } from "../records/key-record.ts";
 
+export const KEYS_OBJECT = "keys.json";
+
 /** Limits that are not set are omitted: nodes of earlier versions refuse those that they do not know. */
 const storedQuotaSchema = quotaSchema.partial();
 

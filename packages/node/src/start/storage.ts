@@ -8,6 +8,7 @@ import { Keyring } from "../auth/keyring.ts";
 import { openNodeSecrets } from "../auth/node-secret.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
+import { requireFinishedRestore } from "../backup/unfinished-restore.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
@@ -100,5 +101,6 @@ function openKeyring(home: string): Keyring {
 export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chmodSync(home, 0o700);
+  requireFinishedRestore(home);
   return openDatabase(join(home, "node.db"));
 }

@@ -1,6 +1,7 @@
 import type { ErrorReasonEntry } from "./error-reason.ts";
 import { agentReasons } from "./reasons/agent.ts";
 import { authReasons } from "./reasons/auth.ts";
+import { backupReasons } from "./reasons/backup.ts";
 import { checkpointReasons } from "./reasons/checkpoint.ts";
 import { clientReasons } from "./reasons/client.ts";
 import { clusterReasons } from "./reasons/cluster.ts";
@@ -26,6 +27,7 @@ export const errorTopics = {
   "The agent and its channel": agentReasons,
   "Leases, handoff and cluster": clusterReasons,
   "The store": storeReasons,
+  Backups: backupReasons,
   "Containers and images": containerReasons,
   "Virtual machines and root filesystems": machineReasons,
   "The host and its instances": hostReasons,
@@ -44,6 +46,7 @@ export const errorReasons = {
   ...agentReasons,
   ...clusterReasons,
   ...storeReasons,
+  ...backupReasons,
   ...containerReasons,
   ...machineReasons,
   ...hostReasons,

@@ -28,6 +28,8 @@ const quiet = { debug: onError, info: onError, warn: onError, error: onError };
 interface StoreNodeSettings {
   readonly advertiseUrl?: string | null;
   readonly checkpoints?: string;
+  /** Another store than that of the other nodes. */
+  readonly store?: string;
 }
 
 export type StoreNode = Awaited<ReturnType<StoreNodes["start"]>>;
@@ -56,8 +58,9 @@ export class StoreNodes implements AsyncDisposable {
     });
     undo.defer(() => serving.close({ graceMs: 0 }));
     const home = join(this.#directory, name);
-    mkdirSync(home);
-    const store = `file://${join(this.#directory, "store")}`;
+    // A node that starts again has its home.
+    mkdirSync(home, { recursive: true });
+    const { store = `file://${join(this.#directory, "store")}` } = settings;
     const { advertiseUrl = serving.url, checkpoints = "none" } = settings;
     const secret = { clusterSecret: "s".repeat(32) };
     const config = parseNodeConfig({
