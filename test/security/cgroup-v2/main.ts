@@ -2,10 +2,11 @@
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Sandbox } from "@sandpiper/core";
 import { findAgent, findLauncher } from "../../../packages/providers/src/host/find-agent.ts";
@@ -20,6 +21,7 @@ const SOURCES = [
   ...["node_modules/@sandpiper", "node_modules/zod"],
 ];
 const REPOSITORY = join(import.meta.dirname, "../../..");
+const GUEST_PROGRAM = fileURLToPath(new URL("guest.ts", import.meta.url));
 const GUEST_ENVIRONMENT = {
   SANDPIPER_RUNSC: "/opt/runsc",
   SANDPIPER_AGENT: "/opt/sandpiper-agent",
@@ -90,12 +92,14 @@ async function runAsRoot(machine: Sandbox, command: string): Promise<void> {
 
 /** Prints a row for each case; false if a sandbox died, or a hog's end was not reported. */
 async function run(machine: Sandbox, cases: readonly HogCase[]): Promise<boolean> {
-  const program = "/opt/sandpiper/test/security/cgroup-v2/guest.ts";
+  const program = join("/opt/sandpiper", relative(REPOSITORY, GUEST_PROGRAM));
   await using guest = await machine.start(["/opt/node", program, JSON.stringify(cases)], {
     user: "root",
     env: GUEST_ENVIRONMENT,
   });
   const errors = pipeline(guest.stderr, process.stderr, { end: false });
+  console.log("| program | at once | sandbox | bystanders alive | most above, MiB | kills by the kernel | results |");
+  console.log("|---|---|---|---|---|---|---|");
   let areAllAlive = true;
   for await (const line of createInterface({ input: Readable.from(guest.stdout) })) {
     const figures: HogFigures = JSON.parse(line);
@@ -108,5 +112,15 @@ async function run(machine: Sandbox, cases: readonly HogCase[]): Promise<boolean
 }
 
 function rowOf(figures: HogFigures): string {
-  return JSON.stringify(figures);
+  const { name, count, isAlive, bystanders, bystandersAlive, mostAboveMib, hostKills, results } = figures;
+  const ends = results.map((result) => JSON.stringify(result)).join(" ");
+  const cells = [
+    name,
+    count,
+    isAlive ? "alive" : "dead",
+    `${bystandersAlive} of ${bystanders}`,
+    mostAboveMib,
+    hostKills,
+  ];
+  return `| ${[...cells, ends].join(" | ")} |`;
 }
