@@ -63,7 +63,7 @@ impl AgentError {
             Some(libc::ENOSPC | libc::EDQUOT) => (Code::ResourceExhausted, "disk_full"),
             Some(libc::EMFILE | libc::ENFILE) => (Code::ResourceExhausted, "too_many_open_files"),
             Some(libc::EAGAIN) => (Code::ResourceExhausted, "process_limit"),
-            Some(libc::ENOMEM) => (Code::ResourceExhausted, "out_of_memory"),
+            Some(libc::ENOMEM) => (Code::ResourceExhausted, "not_enough_memory"),
             Some(libc::ENOTDIR) => (Code::FailedPrecondition, "not_a_directory"),
             Some(libc::EISDIR) => (Code::FailedPrecondition, "is_a_directory"),
             Some(libc::ENOTEMPTY) => (Code::FailedPrecondition, "directory_not_empty"),

@@ -1,3 +1,4 @@
+import { rejection } from "@sandpiper/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { DockerHome, LOST, SHOW, write } from "./docker-home.ts";
@@ -37,6 +38,20 @@ describe("checkpoints on Docker", () => {
     expect(rolledBackTo).toMatchObject({ checkpoint });
     await expect(output.ended).rejects.toMatchObject({ code: "data_loss", reason: "rolled_back" });
     expect((await sandbox.exec(`${SHOW}; ls later /.data/later`)).stdout).toBe("before\nbefore\n");
+    await sandbox.destroy();
+  });
+
+  it("return a sandbox whose container was killed to the newest one at its next use, with onFailure restore", async () => {
+    await using node = await NodeProcess.start(docker.config());
+    const sandbox = await node.client.sandboxes.create({ onFailure: "restore" });
+    await sandbox.exec(write("saved"));
+    const { id: checkpoint } = await sandbox.checkpoint();
+    await sandbox.exec(write("lost"));
+    const running = rejection(sandbox.exec("sleep 600"));
+    await docker.killContainers();
+    expect(await running).toMatchObject({ reason: "instance_crashed", retryable: false });
+    expect((await sandbox.exec(SHOW)).stdout).toBe("saved\nsaved\n");
+    expect((await node.client.sandboxes.connect(sandbox.id)).info).toMatchObject({ rolledBackTo: { checkpoint } });
     await sandbox.destroy();
   });
 

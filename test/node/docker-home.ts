@@ -63,6 +63,11 @@ export class DockerHome implements AsyncDisposable {
     await this.#dockerd[Symbol.asyncDispose]();
   }
 
+  /** Ends the containers' processes, like a fault. */
+  async killContainers(): Promise<void> {
+    for (const { Id } of await this.#engine.docker.listContainers()) await this.#engine.docker.getContainer(Id).kill();
+  }
+
   async removeContainers(): Promise<void> {
     for (const { Id } of await this.#engine.docker.listContainers({ all: true })) {
       await this.#engine.docker.getContainer(Id).remove({ force: true, v: true });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProvider } from "@sandpiper/node";
+import type { NodeConfigOptions } from "@sandpiper/node/server";
 import type { SandboxId } from "@sandpiper/protocol";
 import { onTestFinished } from "vitest";
 import { listLeft } from "../../bench/leftovers.ts";
@@ -17,8 +18,16 @@ export class GvisorHome implements AsyncDisposable {
     atEnd(() => this[Symbol.asyncDispose]());
   }
 
+  config(settings: NodeConfigOptions = {}): NodeConfigOptions {
+    return { home: this.path, port: 0, logLevel: "warn", ...settings };
+  }
+
   async instances(): Promise<readonly string[]> {
     return (await this.#provider.list()).map(({ id }) => id).sort();
+  }
+
+  async running(): Promise<readonly string[]> {
+    return (await this.#provider.list()).filter(({ isRunning }) => isRunning).map(({ id }) => id);
   }
 
   async removeInstance(id: SandboxId): Promise<void> {

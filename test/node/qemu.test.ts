@@ -1,3 +1,4 @@
+import { rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
@@ -52,6 +53,20 @@ describe("a node with virtual machines", () => {
     await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "gone", reason: "sandbox_failed" });
     await sandbox.destroy();
     expect(await home.traces(sandbox.id)).toEqual([]);
+    expect(home.left()).toEqual([]);
+  });
+
+  it("returns a machine whose QEMU was killed to its newest checkpoint at its next use, and reports it", async () => {
+    const sandbox = await node.client.sandboxes.create(MACHINE);
+    await sandbox.exec("echo saved > file");
+    const { id: checkpoint } = await sandbox.checkpoint();
+    await sandbox.exec("echo lost > file");
+    const running = rejection(sandbox.exec("sleep 600"));
+    await crash(sandbox.id);
+    expect(await running).toMatchObject({ code: "gone", retryable: false });
+    expect((await sandbox.exec("cat file")).stdout).toBe("saved\n");
+    expect((await node.client.sandboxes.connect(sandbox.id)).info).toMatchObject({ rolledBackTo: { checkpoint } });
+    await sandbox.destroy();
     expect(home.left()).toEqual([]);
   });
 

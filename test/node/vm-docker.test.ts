@@ -72,7 +72,7 @@ describe("sandboxes of one project", () => {
       const waiting = rejection(sandbox.exec("sleep 600"));
       await crashMachine(machine?.id as SandboxId);
       expect(await sandbox.closed).toMatchObject({ reason: "crashed", message: expect.stringContaining("shop") });
-      expect(await waiting).toMatchObject({ code: "unavailable", message: expect.stringContaining("shop") });
+      expect(await waiting).toMatchObject({ code: "gone", message: expect.stringContaining("shop") });
       expect(vms.list()).toMatchObject([{ state: "error", error: { reason: "machine_ended" } }]);
       await sandbox.destroy();
       await expect.poll(() => home.left()).toEqual([]);

@@ -11,7 +11,7 @@ pub fn describe(failure: &Failure, command: &Resolved, cwd: &Path, user: &User) 
     let errno = failure.error.raw_os_error().unwrap_or(0);
     let (code, reason, problem) = match (failure.step, errno) {
         (_, libc::EAGAIN) => (Code::ResourceExhausted, "process_limit", "the limit on processes is reached".into()),
-        (_, libc::ENOMEM) => (Code::ResourceExhausted, "out_of_memory", "not enough memory".into()),
+        (_, libc::ENOMEM) => (Code::ResourceExhausted, "not_enough_memory", "not enough memory".into()),
         (_, libc::EMFILE | libc::ENFILE) => {
             (Code::ResourceExhausted, "too_many_open_files", "the limit on open files is reached".into())
         }

@@ -15,7 +15,7 @@ describe("the exit code", () => {
   it.each([
     [127, "not_found", "no_such_program"],
     [126, "failed_precondition", "not_executable"],
-    [137, "resource_exhausted", "out_of_memory"],
+    [137, "gone", "out_of_memory"],
     [2, "invalid_argument", "invalid_config"],
     [125, "unavailable", "agent_timeout"],
     [125, "resource_exhausted", "sandbox_limit"],

@@ -184,8 +184,8 @@ describe("a channel that closes", () => {
   });
 
   it.each<[InstanceExit["reason"], string, string]>([
-    ["out_of_memory", "resource_exhausted", "out_of_memory"],
-    ["crashed", "unavailable", "instance_crashed"],
+    ["out_of_memory", "gone", "out_of_memory"],
+    ["crashed", "gone", "instance_crashed"],
     ["destroyed", "gone", "sandbox_destroyed"],
   ])("because its instance has ended (%s) fails calls with that reason", async (reason, code, errorReason) => {
     const clock = new FakeClock();
@@ -198,7 +198,7 @@ describe("a channel that closes", () => {
     await clock.advance(500);
     exit.resolve({ reason, message: "details" });
     const error = await call;
-    expect(error).toMatchObject({ code, reason: errorReason });
+    expect(error).toMatchObject({ code, reason: errorReason, retryable: false });
     expect(error.message).toContain("details");
     if (reason === "out_of_memory") expect(error.hint).toContain("memoryMib");
   });

@@ -96,7 +96,7 @@ describe("connecting to an agent", () => {
     const { clock, instance, result } = connecting(() => accept(silentAgent()));
     await settle();
     instance.exit.resolve({ reason: "out_of_memory", message: "too small" });
-    expect(await rejection(result)).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
+    expect(await rejection(result)).toMatchObject({ code: "gone", reason: "out_of_memory" });
     expect(clock.pending).toBe(0);
   });
 

@@ -39,7 +39,11 @@ export function describeLife(context: ContractContext): void {
       const running = rejection(sandbox.exec("sleep 60"));
       await crash(provider(), sandbox.id);
       expect((await sandbox.closed).reason).toBe("crashed");
-      expect(await running).toMatchObject({ code: "unavailable", reason: "instance_crashed" });
+      expect(await running).toMatchObject({
+        reason: "instance_crashed",
+        retryable: false,
+        details: { state: "failed" },
+      });
       expect(sandbox.state).toBe("failed");
       expect(await rejection(sandbox.exec("true"))).toMatchObject({ reason: "invalid_state" });
       await sandbox.destroy();

@@ -136,6 +136,14 @@ export class Locator {
     return registry.running(id) !== undefined || registry.record(id) !== undefined;
   }
 
+  /** Whether the next use restores a sandbox whose instance has ended. */
+  async isRestorable(id: SandboxId): Promise<boolean> {
+    const { registry } = this.#options;
+    await registry.unlocked(id);
+    const record = registry.record(id);
+    return record?.endedAt === null && record.stoppedAt === null;
+  }
+
   /** Whether the other node still owns the sandbox. */
   async isOwnedBy(id: SandboxId, nodeId: string): Promise<boolean> {
     const lock = await this.#options.cluster?.leases.read(id);

@@ -181,7 +181,7 @@ export class NodeReconciler {
       result.setBack.push(record.id);
     } else {
       registry.fail(record, {
-        code: "unavailable",
+        code: "gone",
         reason: "instance_lost",
         message: `the sandbox did not survive a restart: ${why}`,
       });

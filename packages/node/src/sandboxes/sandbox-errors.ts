@@ -28,10 +28,18 @@ export function beingDestroyed({ id, state }: SandboxRecord): SandboxError {
 }
 
 /** Not the reason of the failure: a caller must not take it for the outcome of its own request. */
-export function ended({ id, state, failure }: SandboxRecord): SandboxError {
+export function ended({ id, state, failure, checkpointCount }: SandboxRecord): SandboxError {
   if (state === "failed") {
     const message = `sandbox ${id} has failed${failure === null ? "" : `: ${failure.message}`}`;
-    return new SandboxError("sandbox_failed", { message, details: { id, state, failure: failure?.reason } });
+    // Without a checkpoint, the reason's own hint applies.
+    const hint = checkpointCount > 0 ? rescue(id) : undefined;
+    return new SandboxError("sandbox_failed", { message, hint, details: { id, state, failure: failure?.reason } });
   }
   return new SandboxError("sandbox_destroyed", { message: `sandbox ${id} is ${state}`, details: { id, state } });
+}
+
+/** A failed sandbox does not change until its owner has copied the files. */
+function rescue(id: string): string {
+  const copy = `sandpiper cp "$(sandpiper fork ${id}):PATH" .`;
+  return `copy files of its newest checkpoint: ${copy}; or return it to that checkpoint: sandpiper rollback ${id}`;
 }

@@ -327,6 +327,30 @@ describe("WS /attach/<id>", () => {
     expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended"), reason });
     expect((await client.closed).code).toBe(1011);
   });
+
+  it("asks its client to attach again when the sandbox has crashed and has a checkpoint", async () => {
+    const { client, id } = await create();
+    await client.send(run("echo saved > file"));
+    await client.until(isStatus("EXECUTION_DONE"));
+    const checkpoint = await node.checkpoints.create(node.owner, id, {});
+    await client.send(run("sleep 1000"));
+    await client.until(isStatus("EXECUTION_RUNNING"));
+    provider.instance(id as SandboxId).crash();
+    expect(await client.take(2)).toEqual([
+      status("EXECUTION_ERROR", {
+        message: expect.stringContaining("failed"),
+        reason: "instance_crashed",
+        execution: expect.any(String),
+      }),
+      status("MOVED", { message: expect.stringContaining("newest checkpoint") }),
+    ]);
+    expect((await client.closed).code).toBe(1012);
+    const again = node.client(`/attach/${id}`);
+    expect((await again.until(isStatus("RUNNING"))).at(-1)).toMatchObject({
+      rolledBackTo: { checkpoint: checkpoint.id },
+    });
+    expect(await outputOf(again, "cat file")).toBe("saved\n");
+  });
 });
 
 describe("a session whose sandbox is saved", () => {

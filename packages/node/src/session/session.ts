@@ -41,6 +41,7 @@ export class Session implements ExecutionListener {
   #begun: Promise<void> = Promise.resolve();
   #delivery: Promise<void> = Promise.resolve();
   #isDelivering = false;
+  #hasSandboxEnded = false;
 
   /** The slot must be free. */
   constructor(context: SessionContext, slot: SessionSlot) {
@@ -91,7 +92,8 @@ export class Session implements ExecutionListener {
   async run(request: CodeRequest): Promise<void> {
     const { slot } = this.#options;
     await this.#begun;
-    if (this.signal.aborted) return;
+    // A client that attaches again sends its code again.
+    if (this.signal.aborted || this.#hasSandboxEnded) return;
     const known = slot.execution;
     if (known !== undefined && known.id === request.execution) {
       if (!this.#isDelivering) this.#deliver(known, START);
@@ -119,18 +121,28 @@ export class Session implements ExecutionListener {
   }
 
   async sandboxEnded({ reason, message }: InstanceExit): Promise<void> {
-    const { slot, socket } = this.#options;
+    const { slot, socket, dependencies } = this.#options;
+    const { id } = slot.live;
+    this.#hasSandboxEnded = true;
     await this.#delivery;
+    const text = `sandbox ${id} has ended: ${message}`;
     if (reason === "checkpointed") {
-      const message = `sandbox ${slot.live.id} was saved and no longer runs here: attach again to continue`;
-      this.send(statusUpdate("SANDBOX_MOVED", { message }));
-      socket.close(closeCodes.comeBack, reason);
-      return;
+      this.#moved(`sandbox ${id} was saved and no longer runs here: attach again to continue`, reason);
+    } else if (reason === "destroyed") {
+      this.send(statusUpdate("SANDBOX_DELETED", { message: text }));
+      socket.close(closeCodes.normal, reason);
+    } else if (await dependencies.locator.isRestorable(id)) {
+      this.#moved(`${text}: attach again to continue at its newest checkpoint`, reason);
+    } else {
+      this.send({ event: "error", message: text, reason: "instance_crashed" });
+      socket.close(closeCodes.internal, reason);
     }
-    const text = `sandbox ${slot.live.id} has ended: ${message}`;
-    if (reason === "destroyed") this.send(statusUpdate("SANDBOX_DELETED", { message: text }));
-    else this.send({ event: "error", message: text, reason: "instance_crashed" });
-    socket.close(reason === "destroyed" ? closeCodes.normal : closeCodes.internal, reason);
+  }
+
+  /** Has the client attach again, which restores the sandbox. */
+  #moved(message: string, why: InstanceExit["reason"]): void {
+    this.send(statusUpdate("SANDBOX_MOVED", { message }));
+    this.#options.socket.close(closeCodes.comeBack, why);
   }
 
   /** Why an execution cannot be continued where the client wants; undefined if it can. */

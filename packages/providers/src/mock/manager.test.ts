@@ -128,7 +128,7 @@ describe("the registry", () => {
     expect(manager.exists(id)).toBe(false);
     expect(provider.size).toBe(0);
     expect(await rejection(manager.execute(id, "true"))).toMatchObject({
-      code: "resource_exhausted",
+      code: "gone",
       reason: "out_of_memory",
     });
     await manager.create();

@@ -63,7 +63,7 @@ describe("creating a sandbox", () => {
     const creating = rejection(create({}, { id }));
     await settle();
     provider.instance(id).runOutOfMemory();
-    expect(await during(clock, creating)).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
+    expect(await during(clock, creating)).toMatchObject({ code: "gone", reason: "out_of_memory" });
     expect(clock.monotonicMs()).toBeLessThan(100);
     expect(provider.size).toBe(0);
   });
@@ -170,7 +170,7 @@ describe("a sandbox", () => {
     const running = rejection(sandbox.exec("sleep 60"));
     await settle();
     provider.instance(sandbox.id).crash("kernel panic");
-    expect(await during(clock, running)).toMatchObject({ code: "unavailable", reason: "instance_crashed" });
+    expect(await during(clock, running)).toMatchObject({ code: "gone", reason: "instance_crashed" });
     expect(sandbox.state).toBe("failed");
     expect(sandbox.failure?.message).toContain("kernel panic");
     expect(await sandbox.isHealthy()).toBe(false);
@@ -185,7 +185,7 @@ describe("a sandbox", () => {
     await settle();
     provider.instance(sandbox.id).runOutOfMemory();
     const error = await during(clock, running);
-    expect(error).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
+    expect(error).toMatchObject({ code: "gone", reason: "out_of_memory" });
     expect(error.hint).toContain("memoryMib");
   });
 

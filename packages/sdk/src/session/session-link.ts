@@ -214,7 +214,7 @@ export class SessionLink {
   /** Whether another attempt cannot succeed, or could create a second sandbox. */
   #isFinal(error: SandboxError, end: SocketEnd): boolean {
     const { code, reason } = error;
-    if (end.code === MESSAGE_TOO_BIG || reason === "instance_crashed") return true;
+    if (end.code === MESSAGE_TOO_BIG) return true;
     if (end.wasOpen && this.#id === undefined) return true;
     // Before the node notices that it lost the connection, the sandbox is not ready; after that, it is absent.
     if (this.#isRecovering && (code === "failed_precondition" || isAbsent(error))) return false;

@@ -9,7 +9,7 @@ export const hostReasons = {
   instance_claimed: { code: "failed_precondition", meaning: "Another program has adopted the instance.", hint: "use it through that program, or end that program first; or remove the instance by its id" },
   instance_ended: { code: "gone", meaning: "The instance has ended.", hint: "create a new sandbox" },
   instance_exists: { code: "already_exists", meaning: "An instance with this id already exists.", hint: "use a new id, or remove the old instance first" },
-  instance_lost: { code: "unavailable", meaning: "The provider no longer has the instance of the sandbox.", hint: "create a new sandbox" },
+  instance_lost: { code: "gone", meaning: "The provider no longer has the instance of the sandbox.", hint: "create a new sandbox" },
   instance_owned: { code: "failed_precondition", meaning: "Another running program owns the instance.", hint: "use it through that program, or end that program first; or remove the instance by its id" },
   instance_record_damaged: { code: "data_loss", meaning: "The record of an instance cannot be read.", hint: "remove the instance by its id" },
   mock_fault: { code: "unavailable", meaning: "A test made the mock provider fail." },

@@ -24,6 +24,7 @@ export const processReasons = {
   output_dropped: { code: "data_loss", meaning: "The journal dropped output before it was read.", hint: "read faster, or start the process with a larger journalBytes" },
   process_ended: { code: "failed_precondition", meaning: "The process has ended and takes no input.", hint: "read its output with read_process_output, or start it again" },
   process_exists: { code: "already_exists", meaning: "The sandbox already has a process with this id.", hint: "use another id" },
+  not_enough_memory: { code: "resource_exhausted", meaning: "The sandbox has no memory left for this call; it keeps running.", hint: "end processes, or create the sandbox with a larger memoryMib" },
   process_limit: { code: "resource_exhausted", meaning: "The sandbox has as many processes as it may have.", hint: "end processes, or wait until some have ended" },
   process_lost: { code: "gone", meaning: "The sandbox was restored or rebuilt with its files but without its processes.", hint: "run the command again" },
   process_stopped: { code: "unavailable", meaning: "Another process of the same user keeps stopping the new one.", hint: "end that process, and retry" },

@@ -1,0 +1,20 @@
+/** A program that uses too much memory, and how many of it run at once. */
+export interface HogCase {
+  readonly name: string;
+  readonly command: string;
+  readonly count: number;
+}
+
+/** What one sandbox did when its hogs used all memory. */
+export interface HogFigures {
+  readonly name: string;
+  readonly count: number;
+  readonly results: readonly object[];
+  readonly isAlive: boolean;
+  readonly bystandersAlive: number;
+  readonly bystanders: number;
+  /** The largest excess of the cgroup over the sandbox's memory. */
+  readonly mostAboveMib: number;
+  /** Processes that the machine's own OOM killer ended. */
+  readonly hostKills: number;
+}
