@@ -10,10 +10,14 @@ import { MockProvider } from "@sandpiper/providers";
 import { afterAll, describe, expect, it } from "vitest";
 import { Keyring } from "../../packages/node/src/auth/keyring.ts";
 import { StoreNodes } from "../../packages/node/src/handoff/testing/store-nodes.ts";
+import { savedSandboxJson } from "../../packages/node/src/ownership/saved-sandbox.ts";
+import { StandaloneOwnership } from "../../packages/node/src/ownership/standalone-ownership.ts";
 import { CheckpointStore } from "../../packages/node/src/store/checkpoint-store.ts";
 import type { DirectoryStore } from "../../packages/node/src/store/directory-store.ts";
 import { rewriteData } from "../../packages/node/src/store/rewrite-data.ts";
+import { sealObject } from "../../packages/node/src/store/sealed-objects.ts";
 import { SealedStates } from "../../packages/node/src/store/sealed-states.ts";
+import { sandboxRecord } from "../../packages/node/src/testing/sandbox-record.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-store-data-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -103,6 +107,34 @@ describe("write access to the store", () => {
     expect(await rejection(load())).toMatchObject(damaged);
   });
 
+  it("does not crash a node, or make it write elsewhere, with what a misbehaving member encrypts", async () => {
+    const { store, checkpointStore, saved, keysOf, owner, load } = await openBed();
+    await checkpointStore.save(owner, "c", saved);
+    const [key = ""] = await keysOf("checkpoints/");
+    const file = (fields: object) => ({ name: "image", size: 0, chunks: [], ...fields });
+    const lists: readonly unknown[] = [
+      [file({}), file({})],
+      [file({ size: 0, chunks: [{ zero: 4096 }, { zero: -4096 }] })],
+      [file({ size: 2 ** 52, chunks: [{ zero: 2 ** 52 }] })],
+      [file({ size: -1, chunks: [{ zero: -1 }] })],
+      [file({ name: ".." })],
+      "not a list",
+    ];
+    for (const files of lists) {
+      const manifest = { version: 2, sandbox: owner.id, tenant: owner.tenant, secretId: keyring.currentId, files };
+      await store.put(key, sealObject(keyring, key, Buffer.from(JSON.stringify(manifest))));
+      expect(await rejection(load()), JSON.stringify(files)).toMatchObject(damaged);
+    }
+    const state = `states/${owner.id}.state`;
+    const content = savedSandboxJson({ record: sandboxRecord(owner), requirements: {}, checkpoints: [] });
+    for (const text of ["{", JSON.stringify({ ...content, record: { ...sandboxRecord(owner), memoryMib: "much" } })]) {
+      const states = new SealedStates(store, keyring);
+      await states.put(state, Buffer.from(text));
+      const peek = new StandaloneOwnership(states).peek(owner.id);
+      expect(await rejection(peek)).toMatchObject({ code: "data_loss", reason: "state_damaged" });
+    }
+  });
+
   it("does not bring back the unencrypted format of earlier versions", async () => {
     const { store, checkpointStore, saved, keysOf, owner, load } = await openBed();
     await checkpointStore.save(owner, "c", saved);
@@ -167,6 +199,21 @@ describe("a rewrite of the store", () => {
     for (const key of [...(await keysOf("states/")), ...(await keysOf("checkpoints/"))]) {
       expect((await bytesOf(key))[0]).toBe(2);
     }
+  });
+
+  it("names the object that cannot be read, and changes nothing", async () => {
+    const { store, owner } = await openBed();
+    const key = `states/${owner.id}.state`;
+    await store.put(key, sealObject(keyring, key, Buffer.from("{")));
+    const options = { store, keyring, acceptUnprotected: true };
+    expect(await rejection(rewriteData(options))).toMatchObject({ reason: "object_damaged", details: { key } });
+    await store.put(key, Buffer.from(JSON.stringify({ record: { tenant: "mine" } })));
+    const manifest = `checkpoints/${owner.id}/c.json`;
+    await store.put(manifest, Buffer.from("{}"));
+    expect(await rejection(rewriteData(options))).toMatchObject({
+      reason: "object_damaged",
+      details: { key: manifest },
+    });
   });
 
   it("replaces a secret: both open the data before, only the new one is needed after", async () => {

@@ -21,6 +21,7 @@ it("exports these values and no others", () => {
     "UPLOAD_PIECE_BYTES",
     "WarmPool",
     "canTransition",
+    "checkObjectSize",
     "checkStoreKey",
     "checkStorePrefix",
     "connectAgent",

@@ -93,5 +93,6 @@ export { SandboxConfig, type SandboxConfigBuilder, type SandboxConfigOptions } f
 export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
 export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
 export { type StateNames, stateNames } from "./sandbox/state-names.ts";
+export { checkObjectSize } from "./store/object-size.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
 export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";

@@ -2,7 +2,7 @@
 export interface ObjectStore {
   /** The name for messages, such as "file:///srv/sandpiper" or "s3://bucket/prefix". */
   readonly label: string;
-  /** Undefined if the object does not exist. A read after a write, by any node, returns what was written. */
+  /** Undefined if the object does not exist. Throws `object_damaged` for an object that is larger than nodes write. A read after a write, by any node, returns what was written. */
   get(key: string): Promise<StoredObject | undefined>;
   /** The object's size, tag and time of its last write. */
   head(key: string): Promise<StoredObjectInfo | undefined>;

@@ -1,4 +1,5 @@
 import { type Clock, SandboxError, systemClock } from "@sandpiper/protocol";
+import { checkObjectSize } from "../store/object-size.ts";
 import type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "../store/object-store.ts";
 import { checkStoreKey, checkStorePrefix } from "../store/store-key.ts";
 
@@ -44,6 +45,7 @@ export class MemoryStore implements ObjectStore {
     return this.#call("get", key, () => {
       const object = this.#objects.get(key);
       if (object === undefined) return undefined;
+      checkObjectSize(object, this.label);
       const { modifiedAt: _, ...rest } = object;
       return { ...rest, bytes: object.bytes.slice() };
     });

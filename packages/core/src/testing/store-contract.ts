@@ -55,6 +55,13 @@ export function describeStore(
       }
     });
 
+    it("refuses to read an object that is larger than nodes write, before it is in memory", async () => {
+      await store().put("chunks/00/huge", new Uint8Array(2 * 1024 * 1024 + 1));
+      const error = await rejection(store().get("chunks/00/huge"));
+      expect([error.reason, error.details["key"]]).toEqual(["object_damaged", "chunks/00/huge"]);
+      expect(await store().delete("chunks/00/huge")).toBe(true);
+    });
+
     it("stores only the visible part of a view into a larger buffer", async () => {
       await store().put("bytes/view", text("..view..").subarray(2, 6));
       expect(decode((await store().get("bytes/view"))?.bytes)).toBe("view");

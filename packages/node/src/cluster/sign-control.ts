@@ -66,7 +66,7 @@ async function signOne(
 async function clusterId(store: ObjectStore, secrets: ClusterSecrets): Promise<string> {
   const stored = await store.get(CLUSTER_OBJECT);
   const content = stored && (contentOf(stored.bytes) ?? stored.bytes);
-  const { id, check } = identitySchema.parse(JSON.parse(Buffer.from(content ?? []).toString() || "{}"));
+  const { id, check } = parseIdentity(store, content);
   if (check !== undefined && !secrets.some((secret) => isUnsignedCheck(secret, id, check))) {
     throw new SandboxError("wrong_cluster_secret", {
       message: `the secret does not match the cluster in ${store.label}; nothing was changed there`,
@@ -74,6 +74,18 @@ async function clusterId(store: ObjectStore, secrets: ClusterSecrets): Promise<s
     });
   }
   return id;
+}
+
+function parseIdentity({ label }: ObjectStore, content: Uint8Array | undefined): z.infer<typeof identitySchema> {
+  try {
+    return identitySchema.parse(JSON.parse(Buffer.from(content ?? []).toString()));
+  } catch (cause) {
+    throw new SandboxError("object_damaged", {
+      message: `${CLUSTER_OBJECT} in ${label}, which identifies the cluster, is missing or damaged; nothing was changed there`,
+      details: { key: CLUSTER_OBJECT, store: label },
+      cause,
+    });
+  }
 }
 
 /** The proof of the secret in a `cluster.json` without a signature. */

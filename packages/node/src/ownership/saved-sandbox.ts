@@ -1,10 +1,25 @@
 import { SandboxError } from "@sandpiper/core";
-import { type CheckpointResource, checkpointResourceSchema, sandboxIdSchema } from "@sandpiper/protocol";
+import {
+  type CheckpointResource,
+  checkpointResourceSchema,
+  sandboxIdSchema,
+  sandboxResourceSchema,
+} from "@sandpiper/protocol";
 import { z } from "zod";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
+/** States of earlier versions lack some of these. */
+const describedFields = sandboxResourceSchema
+  .pick({ state: true, provider: true, name: true, labels: true, metadata: true, image: true, memoryMib: true })
+  .extend(sandboxResourceSchema.pick({ vcpuCount: true, diskMib: true, maxProcesses: true, language: true }).shape)
+  .extend(sandboxResourceSchema.pick({ cwd: true, user: true, timeoutMs: true, ttlMs: true, onExpiry: true }).shape)
+  .extend(sandboxResourceSchema.pick({ idleTimeoutMs: true, idleExcept: true, fidelity: true }).shape)
+  .partial().shape;
+
 /** A record as JSON: instants are strings. */
 const savedRecordSchema = z.looseObject({
+  ...describedFields,
+  env: z.record(z.string(), z.string()).optional(),
   id: sandboxIdSchema,
   tenant: z.string(),
   keyId: z.string(),

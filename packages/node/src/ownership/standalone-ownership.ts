@@ -21,7 +21,7 @@ export class StandaloneOwnership implements Ownership {
 
   async peek(id: SandboxId): Promise<SavedSandbox | undefined> {
     const stored = await this.#store.get(keyOf(id));
-    return stored && parseSavedSandbox(JSON.parse(Buffer.from(stored.bytes).toString()));
+    return stored && parseSavedSandbox(jsonOf(stored.bytes));
   }
 
   async state(id: SandboxId): Promise<OwnedState> {
@@ -43,4 +43,13 @@ export class StandaloneOwnership implements Ownership {
 
 function keyOf(id: SandboxId): string {
   return `states/${id}.state`;
+}
+
+/** Undefined for bytes that are not JSON, which is not a state either. */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
 }

@@ -3,10 +3,16 @@ import { z } from "zod";
 import type { Keyring } from "../auth/keyring.ts";
 import { openObject, sealObject } from "./sealed-objects.ts";
 
+/** File systems allow no larger files. */
+const MAX_FILE_BYTES = 2 ** 44;
+const sizeSchema = z.int().min(0).max(MAX_FILE_BYTES);
+
 export const manifestFileSchema = z.object({
   name: z.string().regex(/^[^/\0]+$/),
-  size: z.int(),
-  chunks: z.array(z.union([z.object({ hash: z.string(), size: z.int() }), z.object({ zero: z.int() })])).readonly(),
+  size: sizeSchema,
+  chunks: z
+    .array(z.union([z.object({ hash: z.string(), size: sizeSchema }), z.object({ zero: sizeSchema })]))
+    .readonly(),
 });
 
 const manifestSchema = z.object({

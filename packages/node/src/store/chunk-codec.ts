@@ -9,6 +9,8 @@ const RAW = 0;
 const ZSTD = 1;
 
 const FASTEST = { [constants.ZSTD_c_compressionLevel]: 1 };
+/** A window of 2 MiB, more than a chunk needs. By default the bytes themselves can demand 128 MiB. */
+const MAX_WINDOW_LOG = 21;
 /** The smallest output buffer that zlib accepts. */
 const MIN_OUTPUT_BYTES = 64;
 /** A chunk is stored compressed if that makes it at least 5 % smaller. */
@@ -37,7 +39,8 @@ export async function packChunk(content: Uint8Array): Promise<PackedChunk> {
 export async function unpackChunk(packed: Uint8Array, kind: number, size: number): Promise<Uint8Array | undefined> {
   if (kind === RAW) return packed;
   if (kind !== ZSTD) return undefined;
-  const options = { maxOutputLength: size, chunkSize: Math.max(size, MIN_OUTPUT_BYTES) };
+  const params = { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG };
+  const options = { params, maxOutputLength: size, chunkSize: Math.max(size, MIN_OUTPUT_BYTES) };
   return decompress(packed, options).catch(() => undefined);
 }
 

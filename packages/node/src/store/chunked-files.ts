@@ -97,6 +97,7 @@ export class ChunkedFiles {
   async load(files: readonly CheckpointFile[], options: LoadOptions): Promise<void> {
     const session = this.#chunks.openSession();
     try {
+      requireDifferentNames(files);
       for (const file of files) await loadFile(file, { ...options, session });
     } catch (thrown) {
       throw SandboxError.from(thrown);
@@ -155,6 +156,13 @@ class Uploads {
     this.bytes += parts.reduce((sum, part) => sum + part.length, 0);
     this.count += 1;
   }
+}
+
+function requireDifferentNames(files: readonly CheckpointFile[]): void {
+  if (new Set(files.map(({ name }) => name)).size === files.length) return;
+  throw new SandboxError("checkpoint_damaged", {
+    message: "cannot load the checkpoint: its manifest lists a file twice",
+  });
 }
 
 function tooSlow(limitMs: number): SandboxError {

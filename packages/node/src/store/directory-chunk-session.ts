@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, rename, rm, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { checkObjectSize } from "@sandpiper/core";
 import { type ChunkSession, chunkFolder, type StoredChunk } from "./chunk-store.ts";
 import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
 import { emptyIfAbsent, failedWith, ignoreAbsence } from "./file-error.ts";
@@ -9,6 +10,8 @@ import { createTag } from "./object-layout.ts";
 const PARALLEL = 8;
 
 export interface DirectoryChunksOptions {
+  /** The name of the store for messages. */
+  readonly label: string;
   readonly directory: string;
   /** Files are written here first, so it must be on the same file system. */
   readonly stagingDirectory: string;
@@ -98,7 +101,9 @@ export class DirectoryChunkSession implements ChunkSession {
       const file = await open(this.#path(hash, name), "r").catch(ignoreAbsence);
       if (file === undefined) continue;
       try {
-        return await readWhole(file);
+        return await readWhole(file, (size) =>
+          checkObjectSize({ key: `chunks/${hash}`, tag: name, size }, this.#options.label),
+        );
       } finally {
         await file.close();
       }
@@ -131,8 +136,9 @@ export class DirectoryChunkSession implements ChunkSession {
 }
 
 /** Unlike `readFile`, which reads and copies pieces of 512 KiB: with it, handing off 200 MB takes a tenth longer. */
-async function readWhole(file: FileHandle): Promise<Uint8Array> {
+async function readWhole(file: FileHandle, checkSize: (bytes: number) => void): Promise<Uint8Array> {
   const { size } = await file.stat();
+  checkSize(size);
   const bytes = Buffer.allocUnsafeSlow(size);
   let filledBytes = 0;
   while (filledBytes < size) {

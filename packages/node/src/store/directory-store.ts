@@ -2,6 +2,7 @@ import { open, readdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  checkObjectSize,
   checkStoreKey,
   checkStorePrefix,
   type ObjectStore,
@@ -41,6 +42,7 @@ export class DirectoryStore implements ObjectStore {
     this.#root = resolve(directory);
     this.label = pathToFileURL(this.#root).href;
     this.chunks = new DirectoryChunks({
+      label: this.label,
       directory: join(this.#root, CHUNKS),
       stagingDirectory: join(this.#root, STAGING),
       prepare: () => this.#prepare(),
@@ -52,6 +54,7 @@ export class DirectoryStore implements ObjectStore {
     return this.#attempt(key, () =>
       this.#readVersion(key, async (tag, path) => {
         await using file = await open(dataPath(path, tag), "r");
+        checkObjectSize({ key, tag, size: (await file.stat()).size }, this.label);
         const bytes = await file.readFile();
         return { key, size: bytes.length, tag, bytes };
       }),

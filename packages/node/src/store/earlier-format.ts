@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
+import type { CheckpointFile } from "./checkpoint-files.ts";
 import { manifestFileSchema } from "./checkpoint-manifest.ts";
 import { unpackChunk } from "./chunk-codec.ts";
 
@@ -10,8 +11,13 @@ export function isUnprotected(stored: Uint8Array): boolean {
   return stored[0] === "{".charCodeAt(0);
 }
 
-export function parseEarlierManifest(stored: Uint8Array): z.infer<typeof manifestSchema> {
-  return manifestSchema.parse(JSON.parse(Buffer.from(stored).toString()));
+/** Undefined if the bytes are not such a manifest. */
+export function parseEarlierManifest(stored: Uint8Array): readonly CheckpointFile[] | undefined {
+  try {
+    return manifestSchema.parse(JSON.parse(Buffer.from(stored).toString())).files;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined if the bytes do not decode to content with this size and SHA-256. */

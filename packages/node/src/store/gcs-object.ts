@@ -31,14 +31,25 @@ export async function upload(file: Gcs.File, { bytes, mark, condition }: Upload)
  * Reads an object with the generation of exactly these bytes. The client's download has too many streams: Node.js warns of a leak of
  * listeners for each large object.
  */
-export async function download(file: Gcs.File): Promise<{ readonly tag: string; readonly bytes: Uint8Array }> {
+export async function download(
+  file: Gcs.File,
+  checkSize: (size: number, tag: string) => void,
+): Promise<{ readonly tag: string; readonly bytes: Uint8Array }> {
   const { baseUrl, authClient, timeout = 0, customEndpoint } = file.storage;
   const url = `${baseUrl}/b/${file.bucket.name}/o/${encodeURIComponent(file.name)}?alt=media`;
   const headers = customEndpoint ? {} : await authClient.getRequestHeaders(url);
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeout) });
   if (!response.ok) throw Object.assign(new Error(await response.text()), { code: response.status });
-  const bytes = Buffer.from(await response.arrayBuffer());
   const tag = response.headers.get("x-goog-generation");
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  // Counted as it arrives: the server or this program may unpack an object that was stored with an encoding.
+  for await (const piece of response.body ?? []) {
+    size += piece.length;
+    checkSize(size, tag ?? "");
+    pieces.push(piece);
+  }
+  const bytes = Buffer.concat(pieces);
   const hash = /md5=([^,]+)/.exec(response.headers.get("x-goog-hash") ?? "")?.[1];
   if (tag === null || hash !== md5Of(bytes)) throw new Error(`the response for ${file.name} is incomplete`);
   return { tag, bytes };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type * as Gcs from "@google-cloud/storage";
 import {
   type Clock,
+  checkObjectSize,
   checkStoreKey,
   checkStorePrefix,
   type ObjectStore,
@@ -56,7 +57,10 @@ export class GcsStore implements ObjectStore {
 
   get(key: string): Promise<StoredObject | undefined> {
     return this.#attempt(key, async () => {
-      const found = await this.#request((bucket) => download(this.#file(bucket, key))).catch(undefinedIfAbsent);
+      const checkSize = (size: number, tag: string) => checkObjectSize({ key, size, tag }, this.label);
+      const found = await this.#request((bucket) => download(this.#file(bucket, key), checkSize)).catch(
+        undefinedIfAbsent,
+      );
       return found && { key, size: found.bytes.length, ...found };
     });
   }

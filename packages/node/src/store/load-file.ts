@@ -4,6 +4,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
 import type { ChunkSession } from "./chunk-store.ts";
+import { failedWith } from "./file-error.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
 import type { PrefetchedChunks } from "./prefetched-chunks.ts";
 import type { TenantChunks } from "./tenant-chunks.ts";
@@ -34,10 +35,14 @@ export async function loadFile(file: CheckpointFile, options: LoadFileOptions): 
   const { directory, prefetched, signal } = options;
   const chunks = placeChunks(file);
   await using target = await open(join(directory, file.name), "wx", 0o600);
-  await target.truncate(file.size);
+  await target.truncate(file.size).catch((thrown: unknown) => {
+    throw failedWith(thrown, "EFBIG")
+      ? damaged(file.name, `its size of ${file.size} bytes is not possible`, {})
+      : thrown;
+  });
   await forEachParallel(chunks, PARALLEL, async (chunk) => {
     signal?.throwIfAborted();
-    const content = (await prefetched?.read(chunk.hash)) ?? (await getContent(chunk, file.name, options));
+    const content = (await prefetched?.read(chunk.hash, chunk.size)) ?? (await getContent(chunk, file.name, options));
     await writeWhole(target, content, chunk.position);
   });
 }

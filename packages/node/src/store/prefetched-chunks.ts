@@ -31,9 +31,10 @@ export class PrefetchedChunks implements AsyncDisposable {
     this.#entries.set(hash, { position, size: content.length });
   }
 
-  async read(hash: string): Promise<Uint8Array | undefined> {
+  /** Undefined if the chunk is not here, or has another size than the reader's manifest has for it. */
+  async read(hash: string, size: number): Promise<Uint8Array | undefined> {
     const entry = this.#entries.get(hash);
-    if (entry === undefined) return undefined;
+    if (entry?.size !== size) return undefined;
     const content = Buffer.allocUnsafeSlow(entry.size);
     const { bytesRead } = await this.#file.read(content, 0, entry.size, entry.position);
     return bytesRead === entry.size ? content : undefined;

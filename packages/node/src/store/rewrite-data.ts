@@ -51,7 +51,7 @@ class DataRewriter {
     const stored = await store.get(key);
     if (stored === undefined) return;
     const content = this.#openState(key, stored.bytes);
-    const tenant = stateSchema.safeParse(JSON.parse(Buffer.from(content).toString())).data?.record.tenant;
+    const tenant = stateSchema.safeParse(parseJson(key, store, content)).data?.record.tenant;
     // A state without content has no checkpoints yet.
     if (tenant !== undefined) {
       for await (const { key: manifest } of store.list(`checkpoints/${sandbox}/`)) {
@@ -80,7 +80,8 @@ class DataRewriter {
       this.count += 1;
     };
     if (isUnprotected(stored.bytes) && this.#options.acceptUnprotected) {
-      const { files } = parseEarlierManifest(stored.bytes);
+      const files = parseEarlierManifest(stored.bytes);
+      if (files === undefined) throw damaged(key, store, "it is not a manifest of an earlier version");
       return write(await this.#rewriteChunks(files, { key, tenant, decode: decodeEarlierChunk }));
     }
     const opened = openManifest(keyring, key, stored.bytes);
@@ -127,6 +128,14 @@ interface RewriteOptions {
   readonly key: string;
   readonly tenant: TenantChunks;
   readonly decode: Decode;
+}
+
+function parseJson(key: string, store: ObjectStore, content: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(content).toString());
+  } catch {
+    throw damaged(key, store, "it is not JSON");
+  }
 }
 
 function damaged(key: string, { label }: ObjectStore, fault: string): SandboxError {

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import type { Readable } from "node:stream";
 import type * as S3 from "@aws-sdk/client-s3";
 import {
+  checkObjectSize,
   checkStoreKey,
   checkStorePrefix,
   type ObjectStore,
@@ -57,8 +59,15 @@ export class S3Store implements ObjectStore {
       const read = client.send(new sdk.GetObjectCommand(this.#target(key)));
       const response = await read.catch(undefinedIfAbsent);
       if (response?.Body === undefined) return undefined;
-      const bytes = this.#withoutMark(key, await response.Body.transformToByteArray());
-      return { key, size: bytes.length, tag: response.ETag ?? "", bytes };
+      const { Body: body, ETag: tag = "", ContentLength: length = 0 } = response;
+      try {
+        checkObjectSize({ key, tag, size: length - MARK_LENGTH }, this.label);
+      } catch (thrown) {
+        (body as Readable).destroy();
+        throw thrown;
+      }
+      const bytes = this.#withoutMark(key, await body.transformToByteArray());
+      return { key, size: bytes.length, tag, bytes };
     });
   }
 

@@ -84,6 +84,26 @@ describe("an archive", () => {
     expect((await node.request("GET", `${at}/stat?path=/tmp/bad/a`)).status).toBe(404);
   });
 
+  it("is refused if names or link targets are longer than the kernel's limit, or links need too much memory", async () => {
+    const deep = "a/".repeat(50_000);
+    for (const entry of [
+      { name: `${deep}file` },
+      { name: "link", type: "symlink", linkname: `${deep}x` },
+      { name: "link", type: "symlink", linkname: "n\0ul", pax: { linkpath: "n\0ul" } },
+    ] as const) {
+      expect(await errorOf(await unpack("/tmp/long", await archiveOf(entry)))).toMatchObject({ reason: "bad_archive" });
+    }
+    const links = Array.from({ length: 4200 }, (_, at) => ({
+      name: `${at}`,
+      type: "symlink" as const,
+      linkname: "x".repeat(4000),
+    }));
+    const large = await node.create({ diskMib: 64 });
+    const bytes = await archiveOf(...links);
+    const refused = await node.request("PUT", `/v1/sandboxes/${large.id}/files/archive?path=/tmp/links`, { bytes });
+    expect(await errorOf(refused)).toMatchObject({ reason: "too_many_links" });
+  });
+
   it("is refused if its headers announce more than the sandbox's disk", async () => {
     const huge = await archiveOf({ name: "a", content: "" });
     // A header that announces 2 GiB, with a valid checksum.

@@ -58,18 +58,37 @@ async function unpackEntry(target: UnpackTarget, entry: Entry): Promise<void> {
     return target.file(at, inPieces(entry as AsyncIterable<Uint8Array>), mode & 0o777);
   entry.resume();
   if (type === "directory") return target.directory(at, mode & 0o777);
-  if (type === "symlink" && linkname) return target.symlink(at, linkname);
+  if (type === "symlink" && linkname) return target.symlink(at, linkTarget(name, linkname));
   throw new SandboxError("unsupported_entry", {
     message: `the archive contains ${JSON.stringify(name.slice(0, 256))} of the unsupported type ${type ?? "unknown"}`,
   });
 }
 
+/** The kernel's limit for a path. Longer names cost memory and cannot be used. */
+const MAX_PATH_BYTES = 4095;
+
 /** An entry's path relative to the target directory; empty for that directory itself. */
 export function archiveName(name: string): string {
+  requireShort(name, name);
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (!name.startsWith("/") && !name.includes("\0") && !parts.includes("..")) return parts.join("/");
   throw new SandboxError("path_escapes", {
     message: `the archive contains ${JSON.stringify(name.slice(0, 256))}, which could lead outside the target directory`,
+  });
+}
+
+function linkTarget(name: string, target: string): string {
+  requireShort(target, name);
+  if (!target.includes("\0")) return target;
+  throw new SandboxError("bad_archive", {
+    message: `the archive contains ${JSON.stringify(name.slice(0, 256))}, a link whose target contains NUL`,
+  });
+}
+
+function requireShort(path: string, name: string): void {
+  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return;
+  throw new SandboxError("bad_archive", {
+    message: `the archive contains ${JSON.stringify(name.slice(0, 256))}…, whose name or link target is longer than ${MAX_PATH_BYTES} bytes`,
   });
 }
 

@@ -7,6 +7,8 @@ const OWNER_BITS = 0o700;
 /** Limit for the arguments of one command that creates links; the kernel allows about 128 KiB. */
 const LINKS_AT_ONCE_BYTES = 64 * 1024;
 const MAX_LINKS = 100_000;
+/** Links wait in memory until the end of the archive. */
+const MAX_LINK_BYTES = 16 * 1024 * 1024;
 /** Maximum number of remembered directories. */
 const MAX_KNOWN = 10_000;
 const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfT -- "$1" "$2" || exit 1; shift 2; done';
@@ -19,6 +21,7 @@ export class UnpackTarget {
   /** Paths that are known to be directories and not links; true if this archive created them. */
   readonly #directories = new Map<string, boolean>();
   readonly #links: { readonly target: string; readonly at: string }[] = [];
+  #linkBytes = 0;
 
   constructor(live: LiveSandbox, { path, signal }: { readonly path: string; readonly signal: AbortSignal }) {
     this.#live = live;
@@ -38,7 +41,8 @@ export class UnpackTarget {
 
   async symlink(at: string, target: string): Promise<void> {
     if (at === "") throw noName();
-    if (this.#links.length === MAX_LINKS) throw tooManyLinks();
+    this.#linkBytes += Buffer.byteLength(target) + Buffer.byteLength(at);
+    if (this.#links.length === MAX_LINKS || this.#linkBytes > MAX_LINK_BYTES) throw tooManyLinks();
     this.#links.push({ target, at });
   }
 
@@ -120,7 +124,7 @@ function noName(): SandboxError {
 
 function tooManyLinks(): SandboxError {
   return new SandboxError("too_many_links", {
-    message: `the archive contains more than ${MAX_LINKS} symlinks`,
+    message: `the archive contains more than ${MAX_LINKS} symlinks, or ${MAX_LINK_BYTES} bytes of their names and targets`,
     details: { limit: MAX_LINKS },
   });
 }

@@ -76,6 +76,20 @@ describe("the files of a container's checkpoint", () => {
   const directory = freshDirectory("files");
   const again = freshDirectory("files-again");
 
+  it.each<[string, readonly Entry[]]>([
+    ["more than 1024 files", Array.from({ length: 1025 }, (_, at) => ({ name: `${at}`, type: "directory" }))],
+    ["its manifest has 1048577 bytes", [{ name: "manifest.json", content: " ".repeat(1024 * 1024 + 1) }]],
+    [
+      "its config is one of its layers",
+      [{ name: "a" }, { name: "manifest.json", content: '[{"Config":"a","Layers":["a"]}]' }],
+    ],
+    ["does not describe", [{ name: "manifest.json", content: '[{"Config":"a","Layers":[null]}]' }]],
+    ["long name", [{ name: "x/".repeat(3000) }]],
+  ])("are not unpacked from an archive with a flaw: %s", async (why, entries) => {
+    const error = await rejection(unpackImage(archiveOf(entries), directory));
+    expect(error).toMatchObject({ reason: "unknown_image_format", message: expect.stringContaining(why) });
+  });
+
   it.each(formats)("are unpacked from an image saved in the format %s", async (_, entries) => {
     await unpackImage(archiveOf(entries), directory);
     const names = ["config.json", "image.json", `layer-${sha256(LOWER)}`, `layer-${sha256(UPPER)}`];

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { dirname, join, posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/core";
@@ -11,6 +11,13 @@ import { extract, pack } from "tar-stream";
 const CONFIG = "config.json";
 const IMAGE = "image.json";
 const DIGEST = /^[0-9a-f]{64}$/;
+/** Twice as many files as an image of 128 layers has in the format with the most files. */
+const MAX_ENTRIES = 1024;
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+const MAX_PATH_BYTES = 4095;
+/** A sparse file of a container has any size in an archive, and must not fill the disk of this host. */
+const KEPT_FREE_BYTES = 256 * 1024 * 1024;
+const BYTES_BETWEEN_CHECKS = 64 * 1024 * 1024;
 
 /** The names of the config and the layers in `manifest.json`, which every engine writes. */
 interface ArchiveManifest {
@@ -28,15 +35,17 @@ interface ArchiveFile {
  * layer have the same file.
  */
 export async function unpackImage(archive: NodeJS.ReadableStream, directory: string): Promise<void> {
-  const { files, links } = await writeEntries(archive, directory);
+  const { files, links } = await writeEntries(archive, directory).catch(explainFlaw);
   const found = (name: string): ArchiveFile => {
     const file = files.get(links.get(name) ?? name);
     if (file === undefined) throw unknownFormat(`${name} is missing`);
     return file;
   };
-  const { Config, Layers } = parseManifest(await readFile(found("manifest.json").path, "utf8"));
+  const { Config, Layers } = parseManifest(await readManifest(found("manifest.json").path));
   const layers = Layers.map(found);
-  await rename(found(Config).path, join(directory, CONFIG));
+  const config = found(Config);
+  if (layers.some(({ path }) => path === config.path)) throw unknownFormat("its config is one of its layers");
+  await rename(config.path, join(directory, CONFIG));
   for (const { digest, path } of new Map(layers.map((layer) => [layer.digest, layer])).values()) {
     await rename(path, layerPath(directory, digest));
   }
@@ -104,10 +113,25 @@ export async function writeContent(
     throw writeError(path, cause);
   };
   await using file = await open(path, "wx").catch(cannotWrite);
+  let unchecked = BYTES_BETWEEN_CHECKS;
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     onPiece?.(piece);
+    unchecked += piece.length;
+    if (unchecked >= BYTES_BETWEEN_CHECKS) {
+      await requireFree(dirname(path));
+      unchecked = 0;
+    }
     await file.writeFile(piece).catch(cannotWrite);
   }
+}
+
+async function requireFree(directory: string): Promise<void> {
+  const { bavail, bsize } = await statfs(directory);
+  if (bavail * bsize >= KEPT_FREE_BYTES) return;
+  throw new SandboxError("disk_full", {
+    message: `the checkpoint was not saved: the disk of ${directory} has less than ${KEPT_FREE_BYTES} bytes left`,
+    hint: "free space on the disk of the node's home; a sparse file in the sandbox counts with its whole size",
+  });
 }
 
 async function writeEntries(archive: NodeJS.ReadableStream, directory: string) {
@@ -115,24 +139,53 @@ async function writeEntries(archive: NodeJS.ReadableStream, directory: string) {
   /** Older engines write a repeated layer as a link to its first copy. */
   const links = new Map<string, string>();
   const entries = extract();
-  const feeding = pipeline(archive, entries);
-  feeding.catch(() => {});
-  for await (const entry of entries) {
-    const { type, linkname } = entry.header;
-    const name = posix.normalize(entry.header.name);
-    if (type === "symlink" && linkname) links.set(name, posix.join(posix.dirname(name), linkname));
-    else if (type === "link" && linkname) links.set(name, posix.normalize(linkname));
-    if (type === "file") files.set(name, await writeHashed(entry, join(directory, `entry-${files.size}`)));
-    else entry.resume();
+  let flaw: unknown;
+  const fed = pipeline(archive, entries).catch((error: unknown) => {
+    flaw = error;
+  });
+  try {
+    let count = 0;
+    for await (const entry of entries) {
+      count += 1;
+      if (count > MAX_ENTRIES) throw unknownFormat(`it has more than ${MAX_ENTRIES} files`);
+      const { type, linkname } = entry.header;
+      const name = posix.normalize(entry.header.name);
+      if (name.length + (linkname ?? "").length > MAX_PATH_BYTES) throw unknownFormat("it contains a long name");
+      if (type === "symlink" && linkname) links.set(name, posix.join(posix.dirname(name), linkname));
+      else if (type === "link" && linkname) links.set(name, posix.normalize(linkname));
+      if (type === "file") {
+        const earlier = files.get(name);
+        if (earlier !== undefined) await rm(earlier.path);
+        files.set(name, await writeHashed(entry, join(directory, `entry-${count}`)));
+      } else entry.resume();
+    }
+  } catch (thrown) {
+    entries.destroy();
+    await fed;
+    // A damaged archive fails the entry as well; a refused entry fails only the archive.
+    throw thrown instanceof SandboxError ? thrown : (flaw ?? thrown);
   }
-  await feeding;
+  await fed;
+  if (flaw !== undefined) throw flaw;
   return { files, links };
+}
+
+/** Errors of a connection have codes, those of an archive do not. */
+function explainFlaw(thrown: unknown): never {
+  if (thrown instanceof SandboxError || !(thrown instanceof Error) || "code" in thrown) throw thrown;
+  throw unknownFormat(thrown.message);
 }
 
 async function writeHashed(content: AsyncIterable<unknown>, path: string): Promise<ArchiveFile> {
   const hash = createHash("sha256");
   await writeContent(content, path, (piece) => hash.update(piece));
   return { path, digest: hash.digest("hex") };
+}
+
+async function readManifest(path: string): Promise<string> {
+  const { size } = await stat(path);
+  if (size > MAX_MANIFEST_BYTES) throw unknownFormat(`its manifest has ${size} bytes`);
+  return await readFile(path, "utf8");
 }
 
 function parseManifest(text: string): ArchiveManifest {
@@ -143,9 +196,9 @@ function parseManifest(text: string): ArchiveManifest {
     throw unknownFormat("its manifest is not JSON");
   }
   const image = Array.isArray(images) && images.length === 1 ? images[0] : undefined;
-  if (typeof image?.Config === "string" && Array.isArray(image.Layers) && image.Layers.length > 0) {
-    return image as ArchiveManifest;
-  }
+  const { Config, Layers } = image ?? {};
+  const isListed = Array.isArray(Layers) && Layers.length > 0 && Layers.every((name) => typeof name === "string");
+  if (typeof Config === "string" && isListed) return { Config, Layers };
   throw unknownFormat("its manifest does not describe exactly one image");
 }
 

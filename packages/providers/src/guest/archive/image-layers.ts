@@ -7,12 +7,20 @@ export type Documents = ReadonlyMap<string, string>;
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 /** Stops an index that refers to itself. */
 const MAX_INDEXES = 4;
+/** Engines support 128. */
+const MAX_LAYERS = 1000;
 
 /**
  * The file names of an image's layers, the lowest first; undefined if the archive is itself a root filesystem. Throws errors
  * with user-facing messages.
  */
 export function findLayers(documents: Documents, architecture = ARCHITECTURES[process.arch]): string[] | undefined {
+  const layers = listedLayers(documents, architecture);
+  if (layers === undefined || layers.length <= MAX_LAYERS) return layers;
+  throw new Error(`it lists more than ${MAX_LAYERS} layers`);
+}
+
+function listedLayers(documents: Documents, architecture: string | undefined): string[] | undefined {
   const manifest = documents.get("manifest.json");
   if (manifest !== undefined) return engineLayers(manifest);
   const index = documents.get("index.json");

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { chmod, lchown, link, mkdir, open, rm, symlink } from "node:fs/promises";
 import { join, posix } from "node:path";
+import { LayerTree, parentOf } from "./layer-tree.ts";
 import type { ArchiveEntry } from "./read-archive.ts";
 
 const WHITEOUT = ".wh.";
@@ -9,17 +10,13 @@ const MAX_NAME_BYTES = 255;
 const MAX_PATH_BYTES = 4095;
 const MAX_ID = 0xffff_fffe;
 const MODE_BITS = 0o7777;
+/** This class remembers all names. A million files of a real image have a third of this. */
+const MAX_NAMES_BYTES = 256 * 2 ** 20;
 
 export interface UnpackLimits {
   /** For all files of all layers together. */
   readonly maxBytes: number;
   readonly maxEntries: number;
-}
-
-interface Node {
-  readonly kind: "directory" | "file" | "symlink";
-  /** The newest layer that contains it. */
-  readonly layer: number;
 }
 
 /**
@@ -29,9 +26,10 @@ interface Node {
 export class LayerTarget {
   readonly #root: string;
   readonly #limits: UnpackLimits;
-  readonly #nodes = new Map<string, Node>();
+  readonly #tree = new LayerTree();
   #entries = 0;
   #bytes = 0;
+  #namesBytes = 0;
 
   constructor(root: string, limits: UnpackLimits) {
     this.#root = root;
@@ -41,10 +39,9 @@ export class LayerTarget {
   /** Call layer by layer, the lowest first. */
   async add(entry: ArchiveEntry, layer: number): Promise<void> {
     const { name, type, size = 0 } = entry.header;
-    const { maxEntries, maxBytes } = this.#limits;
-    this.#entries += 1;
+    const { maxBytes } = this.#limits;
     this.#bytes += size;
-    if (this.#entries > maxEntries) throw new Error(`it contains more than ${maxEntries} files`);
+    this.#count(name);
     if (this.#bytes > maxBytes) throw new Error(`it contains more than ${maxBytes} bytes`);
     const path = safePath(name);
     const base = posix.basename(path);
@@ -56,6 +53,14 @@ export class LayerTarget {
     else if (type === "link") await this.#link(entry, path, layer);
     // The guest creates its own devices.
     entry.resume();
+  }
+
+  #count(name: string): void {
+    const { maxEntries } = this.#limits;
+    this.#entries += 1;
+    this.#namesBytes += Buffer.byteLength(name);
+    if (this.#entries > maxEntries) throw new Error(`it contains more than ${maxEntries} files`);
+    if (this.#namesBytes > MAX_NAMES_BYTES) throw new Error(`its names have more than ${MAX_NAMES_BYTES} bytes`);
   }
 
   async #directory({ header }: ArchiveEntry, path: string, layer: number): Promise<void> {
@@ -74,7 +79,7 @@ export class LayerTarget {
     await file.chmod(mode & MODE_BITS);
     // Compiled caches are often valid only for a source with the same time.
     if (mtime !== undefined) await file.utimes(mtime, mtime);
-    this.#nodes.set(path, { kind: "file", layer });
+    this.#tree.set(path, "file", layer);
   }
 
   async #symlink({ header }: ArchiveEntry, path: string, layer: number): Promise<void> {
@@ -85,19 +90,19 @@ export class LayerTarget {
     await this.#clear(path, layer);
     await symlink(target, this.#at(path));
     await lchown(this.#at(path), idOf(header.uid), idOf(header.gid));
-    this.#nodes.set(path, { kind: "symlink", layer });
+    this.#tree.set(path, "symlink", layer);
   }
 
   /** Links only to a regular file: a symlink would be followed. */
   async #link({ header }: ArchiveEntry, path: string, layer: number): Promise<void> {
     const target = safePath(header.linkname ?? "");
-    if (this.#nodes.get(target)?.kind !== "file") {
+    if (this.#tree.kindOf(target) !== "file") {
       throw new Error(`${shown(path)} is a link to ${shown(target)}, which is not a file of the archive`);
     }
     if (path === target) return;
     await this.#clear(path, layer);
     await link(this.#at(target), this.#at(path));
-    this.#nodes.set(path, { kind: "file", layer });
+    this.#tree.set(path, "file", layer);
   }
 
   /** Removes the files of lower layers, and keeps those of this layer. */
@@ -107,49 +112,35 @@ export class LayerTarget {
     const hidden = safePath(posix.join(parent, base.slice(WHITEOUT.length)));
     if (parentOf(hidden) !== parent || hidden === "") throw new Error(`whiteout ${shown(path)} is invalid`);
     await this.#removeBelow(hidden, layer);
-    const node = this.#nodes.get(hidden);
-    if (node !== undefined && node.layer < layer && !this.#hasChildren(hidden)) await this.#remove(hidden);
+    if (this.#tree.isHidden(hidden, layer)) await this.#remove(hidden);
   }
 
   async #removeBelow(directory: string, layer: number): Promise<void> {
-    // Children first.
-    for (const path of this.#below(directory).reverse()) {
-      const node = this.#nodes.get(path);
-      if (node !== undefined && node.layer < layer && !this.#hasChildren(path)) await this.#remove(path);
-    }
+    for (const path of this.#tree.hidden(directory, layer)) await this.#remove(path);
   }
 
   async #makeDirectory(path: string, layer: number): Promise<void> {
-    if (this.#nodes.get(path)?.kind !== "directory") {
+    if (this.#tree.kindOf(path) !== "directory") {
       await this.#clear(path, layer);
       await mkdir(this.#at(path), { mode: 0o755 });
     }
-    this.#nodes.set(path, { kind: "directory", layer });
+    this.#tree.set(path, "directory", layer);
   }
 
   /** Removes what is at a path, and creates its parent directories. */
   async #clear(path: string, layer: number): Promise<void> {
     const parent = parentOf(path);
-    if (parent !== "" && this.#nodes.get(parent)?.kind !== "directory") await this.#makeDirectory(parent, layer);
-    const node = this.#nodes.get(path);
-    if (node === undefined) return;
-    if (node.kind === "directory") for (const below of this.#below(path)) this.#nodes.delete(below);
-    await this.#remove(path);
+    if (parent !== "" && this.#tree.kindOf(parent) !== "directory") {
+      // A directory that the archive does not list costs as much as one that it lists.
+      this.#count(posix.basename(parent));
+      await this.#makeDirectory(parent, layer);
+    }
+    if (this.#tree.kindOf(path) !== undefined) await this.#remove(path);
   }
 
   async #remove(path: string): Promise<void> {
     await rm(this.#at(path), { recursive: true });
-    this.#nodes.delete(path);
-  }
-
-  #hasChildren(path: string): boolean {
-    return this.#nodes.get(path)?.kind === "directory" && this.#below(path).length > 0;
-  }
-
-  /** All paths below a directory, parents first. */
-  #below(path: string): string[] {
-    const prefix = path === "" ? "" : `${path}/`;
-    return [...this.#nodes.keys()].filter((each) => each.startsWith(prefix) && each !== path).sort();
+    this.#tree.remove(path);
   }
 
   #at(path: string): string {
@@ -165,11 +156,6 @@ function safePath(name: string): string {
   if (parts.includes("..") || name.includes("\0") || isLong)
     throw new Error(`it contains a file with the invalid name ${shown(name)}`);
   return parts.join("/");
-}
-
-function parentOf(path: string): string {
-  const parent = posix.dirname(path);
-  return parent === "." ? "" : parent;
 }
 
 function idOf(id: number | undefined): number {

@@ -179,6 +179,16 @@ describe("an archive", () => {
     expect(await readdir(join(directory, "outer"))).toEqual(["root"]);
   });
 
+  it("is rejected when it has too many directories that it does not list, too many layers or too large manifests", async () => {
+    const deep = ["x", "y"].map((name) => file(`${`${name}/`.repeat(60)}file`, ""));
+    await expect(unpack(await tar(deep))).rejects.toMatchObject(refusal("more than 100 files"));
+    const manifest = JSON.stringify([{ Layers: Array.from({ length: 1001 }, () => "a/layer.tar") }]);
+    await expect(unpack(await tar([file("manifest.json", manifest)]))).rejects.toMatchObject(refusal("1000 layers"));
+    const blob = `{${" ".repeat(1_000_000)}}`;
+    const blobs = Array.from({ length: 17 }, (_, at) => file(`blobs/sha256/${at}`, blob));
+    await expect(unpack(gzipSync(await tar(blobs)))).rejects.toMatchObject(refusal("bytes of manifests"));
+  });
+
   it("is rejected when its uncompressed size exceeds the limit", async () => {
     const bomb = gzipSync(await tar([file("zeros", "0".repeat(2 * 2 ** 20))]));
     expect(bomb.length).toBeLessThan(10_000);

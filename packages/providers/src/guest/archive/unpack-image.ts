@@ -9,7 +9,11 @@ import { type ArchiveEntry, readArchive } from "./read-archive.ts";
 
 /** Larger blobs are layers, not manifests. */
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
-const MAX_DOCUMENTS = 1000;
+/** Of all manifests together: they are in memory, and a compressed archive of any size can contain them. */
+const MAX_DOCUMENTS_BYTES = 16 * 1024 * 1024;
+const MAX_LINKS = 1000;
+const BLOBS = "blobs/sha256/";
+const MAX_PATH_BYTES = 4095;
 
 export interface UnpackImageOptions {
   readonly path: string;
@@ -61,20 +65,38 @@ export async function unpackImage(options: UnpackImageOptions): Promise<void> {
 async function readDocuments(path: string, { maxBytes }: UnpackLimits): Promise<Contents> {
   const documents = new Map<string, string>();
   const links = new Map<string, string>();
+  let documentsBytes = 0;
   for await (const entry of readArchive(path, { maxBytes })) {
-    const { type, size = 0, linkname = "" } = entry.header;
+    const { type, size = 0 } = entry.header;
+    const linkname = entry.header.linkname ?? "";
     const name = posix.normalize(entry.header.name);
-    if (type === "symlink") links.set(name, posix.join(posix.dirname(name), linkname));
-    if (type === "file" && size <= MAX_DOCUMENT_BYTES && isDocument(name) && documents.size < MAX_DOCUMENTS) {
-      documents.set(name, await textOf(entry));
+    const isShort = name.length <= MAX_PATH_BYTES && linkname.length <= MAX_PATH_BYTES;
+    if (type === "symlink" && isShort && isLayer(name) && links.size < MAX_LINKS) {
+      links.set(name, posix.join(posix.dirname(name), linkname));
+    }
+    if (type === "file" && size <= MAX_DOCUMENT_BYTES && isShort && isDocument(name)) {
+      const text = await textOf(entry);
+      // Small layers look like manifests by their names.
+      if (!name.startsWith(BLOBS) || text.startsWith("{")) {
+        documentsBytes += text.length;
+        documents.set(name, text);
+      }
+      if (documentsBytes > MAX_DOCUMENTS_BYTES) {
+        throw new Error(`it contains more than ${MAX_DOCUMENTS_BYTES} bytes of manifests`);
+      }
     }
     entry.resume();
   }
   return { documents, links };
 }
 
+/** The name of a layer in an archive of an old engine. */
+function isLayer(name: string): boolean {
+  return name.endsWith("/layer.tar");
+}
+
 function isDocument(name: string): boolean {
-  return ["manifest.json", "index.json", "oci-layout"].includes(name) || name.startsWith("blobs/sha256/");
+  return ["manifest.json", "index.json", "oci-layout"].includes(name) || name.startsWith(BLOBS);
 }
 
 async function textOf(entry: ArchiveEntry): Promise<string> {
@@ -91,9 +113,10 @@ async function extractFiles(
   { maxBytes }: UnpackLimits,
 ): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>();
+  const wanted = new Set(names);
   for await (const entry of readArchive(path, { maxBytes })) {
     const name = posix.normalize(entry.header.name);
-    if (names.includes(name) && entry.header.type === "file" && !files.has(name)) {
+    if (wanted.has(name) && entry.header.type === "file" && !files.has(name)) {
       const file = join(directory, String(files.size));
       files.set(name, file);
       await pipeline(entry as AsyncIterable<Uint8Array>, createWriteStream(file, { flags: "wx", mode: 0o600 }));

@@ -4,6 +4,8 @@ import { SandboxError } from "@sandpiper/core";
 import { requestSocket } from "../../host/socket-request.ts";
 
 const RETRY_MS = 100;
+/** The engine is in a machine with untrusted code. An image's description is the longest answer that this program reads. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export interface EngineCall {
   readonly path: string;
@@ -16,7 +18,15 @@ export interface EngineCall {
 export async function callEngine(engineUrl: string, { path, method, body, signal }: EngineCall): Promise<string> {
   const socketPath = engineUrl.slice("unix://".length);
   const headers = { host: "engine", ...(body === undefined ? {} : { "content-type": "application/x-tar" }) };
-  const { status, text } = await requestSocket({ socketPath, path, method, headers, body, signal });
+  const { status, text } = await requestSocket({
+    socketPath,
+    path,
+    method,
+    headers,
+    body,
+    signal,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+  });
   if (status === 200) return text;
   throw new SandboxError("engine_failed", {
     message: `the engine answered ${method} ${path} with ${status}: ${text.trim().slice(0, 500)}`,

@@ -17,7 +17,11 @@ beforeEach(async () => {
     let body = "";
     for await (const piece of request.setEncoding("utf8")) body += piece;
     heard.push(`${request.method} ${request.url} ${body}`);
-    response.end(body === "broken" ? '{"error":"no manifest"}' : "{}");
+    const answers: Readonly<Record<string, string>> = {
+      broken: '{"error":"no manifest"}',
+      endless: "x".repeat(5 * 1024 * 1024),
+    };
+    response.end(answers[body] ?? "{}");
   }).listen(join(directory, "engine.sock"));
   await once(engine, "listening");
 });
@@ -33,6 +37,11 @@ it("loads image archives into an engine one after another", async () => {
   await writeFile(join(directory, "two.tar"), "second");
   await load("one.tar", "two.tar");
   expect(heard).toEqual(["POST /images/load?quiet=1 first", "POST /images/load?quiet=1 second"]);
+});
+
+it("stops reading an answer that is longer than engines give", async () => {
+  await writeFile(join(directory, "endless.tar"), "endless");
+  expect(await rejection(load("endless.tar"))).toMatchObject({ message: expect.stringContaining("longer than") });
 });
 
 it("names the archive that is missing or that the engine rejects", async () => {

@@ -49,6 +49,7 @@ async function readEntry(file: FileHandle, wanted: string): Promise<string | und
     if (bytesRead < BLOCK_BYTES || header.toString("latin1", 257, 262) !== "ustar") return undefined;
     const name = header.toString("utf8", 0, 100).replace(/\0.*$/s, "");
     const size = entrySize(header);
+    if (!Number.isSafeInteger(size) || size < 0) return undefined;
     position += BLOCK_BYTES;
     if (name === wanted && size <= MAX_MANIFEST_BYTES) {
       const { buffer } = await file.read(Buffer.alloc(size), 0, size, position);
