@@ -62,7 +62,7 @@ export class DirectoryChunkSession implements ChunkSession {
       const folders = new Set([...this.#staged.keys()].map((hash) => join(this.#options.directory, chunkFolder(hash))));
       await forEachParallel(this.#staged, PARALLEL, ([hash, tag]) => this.#publish(hash, tag));
       await forEachParallel(folders, PARALLEL, syncDirectory);
-      await forEachParallel([...this.#staged.keys()], PARALLEL, (hash) => this.#removeOlder(hash));
+      await forEachParallel(this.#staged, PARALLEL, ([hash, tag]) => this.#removeOlder(hash, tag));
       this.#staged.clear();
     });
   }
@@ -86,8 +86,11 @@ export class DirectoryChunkSession implements ChunkSession {
     }
   }
 
-  async #removeOlder(hash: string): Promise<void> {
-    for (const name of await this.#namesOf(hash)) await unlink(this.#path(hash, name)).catch(ignoreAbsence);
+  /** A folder that is listed only now contains the new file, too. */
+  async #removeOlder(hash: string, tag: string): Promise<void> {
+    for (const name of await this.#namesOf(hash)) {
+      if (name !== `${hash}.${tag}`) await unlink(this.#path(hash, name)).catch(ignoreAbsence);
+    }
   }
 
   async #read(hash: string): Promise<Uint8Array | undefined> {

@@ -15,7 +15,7 @@ export const sandboxReasons = {
   not_found_yet: { code: "unavailable", meaning: "The provider has not reported the instance of the sandbox yet.", hint: "retry shortly; the node's log shows whether the provider answers", details: { id: "string", state: "string" } },
   not_ready: { code: "failed_precondition", meaning: "The operation needs a running sandbox.", hint: "wait until its state is ready, or resume it", details: { id: "string?", state: "string?" } },
   out_of_memory: { code: "resource_exhausted", meaning: "The sandbox exceeded its memory limit, or had no memory left for a process.", hint: "create the sandbox with a larger memoryMib" },
-  pool_closed: { code: "failed_precondition", meaning: "The warm pool has been closed and starts no instances.", hint: "the node is stopping; retry when it runs again" },
+  pool_closed: { code: "unavailable", meaning: "The warm pool has been closed and starts no instances.", hint: "the node is stopping; retry when it runs again, or on another node" },
   pool_lowered: { code: "canceled", meaning: "The pool ended the start of an instance that it no longer needs." },
   provider_lacks_capability: { code: "unimplemented", meaning: "The provider of the sandbox cannot do this.", hint: "use another provider: the README compares them", details: { provider: "string?", capability: "string?", id: "string?" } },
   quota_exceeded: { code: "resource_exhausted", meaning: "The quota of the key or of its tenant does not allow this.", hint: "end something that counts towards it, ask for less, or have an administrator raise it: sandpiper keys update, sandpiper tenants update", details: { quota: "string", used: "number", wanted: "number", limit: "number", key: "string?", tenant: "string?" } },
