@@ -76,6 +76,16 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(id)).toBe("two");
   });
 
+  it("is committed after another program wrote the same version again", async () => {
+    const { cluster, id, a } = await heldByA();
+    const state = await a.states.claim(id, 1);
+    await state.commit("one");
+    const { bytes = new Uint8Array() } = (await cluster.store.get(`states/${id}.state`)) ?? {};
+    await cluster.store.put(`states/${id}.state`, bytes);
+    await state.commit("two");
+    expect(await a.states.read(id)).toBe("two");
+  });
+
   it("is reported at once if it is damaged, although the lease lasts", async () => {
     const { cluster, id, a } = await heldByA();
     await cluster.store.put(`states/${id}.state`, new Uint8Array(3));

@@ -83,12 +83,16 @@ export class FencedStates {
     const { epoch, revision } = known.value;
     const next = { epoch, revision: revision + 1, nonce: crypto.randomUUID(), content };
     return async () => {
-      if (!lease.isHeld) throw leaseLost(lease.id, epoch);
-      const written = await object.swap(known, next);
-      if (written !== undefined) return written;
-      const current = await object.read();
-      if (current?.value.nonce === next.nonce) return current;
-      throw leaseLost(lease.id, epoch);
+      for (let base = known; ; ) {
+        if (!lease.isHeld) throw leaseLost(lease.id, epoch);
+        const written = await object.swap(base, next);
+        if (written !== undefined) return written;
+        const current = await object.read();
+        if (current?.value.nonce === next.nonce) return current;
+        // The earlier version has another tag after it was encrypted again with another secret.
+        if (current?.value.nonce !== known.value.nonce) throw leaseLost(lease.id, epoch);
+        base = current;
+      }
     };
   }
 

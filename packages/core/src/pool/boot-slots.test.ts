@@ -49,7 +49,7 @@ describe("boot slots", () => {
     const running = slots.run(() => promise, undefined);
     const waiting = rejection(slots.run(async () => {}, undefined));
     slots.close(new SandboxError("pool_closed", { message: "closed" }));
-    expect(await waiting).toMatchObject({ code: "failed_precondition", reason: "pool_closed" });
+    expect(await waiting).toMatchObject({ code: "unavailable", reason: "pool_closed" });
     expect(await rejection(slots.run(async () => {}, undefined))).toMatchObject({ reason: "pool_closed" });
     resolve();
     await running;

@@ -45,9 +45,10 @@ export class Checkpoints {
     const record = this.#findCurrent(principal, id);
     const { name, ttlMs, keepLast, stop } = body;
     const stopAs = stop ? "paused" : undefined;
-    return await this.#serialize(record.id, () =>
-      this.#save(record.id, { name, ttlMs, keepLast, stopAs, isLimited: true }),
-    );
+    return await this.#serialize(record.id, () => {
+      this.#currentRecord(record);
+      return this.#save(record.id, { name, ttlMs, keepLast, stopAs, isLimited: true });
+    });
   }
 
   /** Takes a checkpoint for the sandbox's policy, if it still has one. */

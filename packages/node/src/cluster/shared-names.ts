@@ -49,8 +49,13 @@ export class SharedNames {
   /** Does nothing if another sandbox has the name. */
   async release({ tenant, name, id }: NamedSandbox): Promise<void> {
     const { store } = this.#options;
-    const found = await this.#document(tenant, name).read();
-    if (found?.content.sandbox === id) await store.delete(objectKey(tenant, name), { ifMatch: found.tag });
+    const document = this.#document(tenant, name);
+    for (let isReleased = false; !isReleased; ) {
+      const found = await document.read();
+      // A rotation of the secret changes the tag only.
+      isReleased =
+        found?.content.sandbox !== id || (await store.delete(objectKey(tenant, name), { ifMatch: found.tag }));
+    }
   }
 
   async #requireUnused(

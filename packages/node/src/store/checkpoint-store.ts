@@ -84,19 +84,34 @@ export class CheckpointStore {
 
   /** Copies a checkpoint to another id. Resolves to the number of bytes written. */
   async copy(owner: CheckpointOwner, checkpoint: string, target: string): Promise<number> {
-    return this.#putManifest(owner, target, await this.#manifestOf(owner, checkpoint));
+    for (;;) {
+      const { manifest, tag } = await this.#manifestOf(owner, checkpoint);
+      const bytes = await this.#putManifest(owner, target, manifest);
+      // A rotation of the secret may have replaced the manifest meanwhile; its earlier chunks then disappear.
+      if (!(await this.#isReplaced(owner, checkpoint, tag))) return bytes;
+    }
   }
 
   async load(owner: CheckpointOwner, checkpoint: string, directory: string): Promise<void> {
-    const { files } = await this.#manifestOf(owner, checkpoint);
-    const prefetched = this.#prefetched.get(owner.id);
-    await this.#files.load(files, { tenant: this.#chunksOf(owner), directory, prefetched });
-    this.#known.set(owner.id, new Set(hashesOf(files)));
+    for (;;) {
+      const { manifest, tag } = await this.#manifestOf(owner, checkpoint);
+      const { files } = manifest;
+      const prefetched = this.#prefetched.get(owner.id);
+      try {
+        await this.#files.load(files, { tenant: this.#chunksOf(owner), directory, prefetched });
+        this.#known.set(owner.id, new Set(hashesOf(files)));
+        return;
+      } catch (thrown) {
+        // A rotation of the secret replaces the manifest, and garbage collection then deletes its earlier chunks.
+        if (!(await this.#isReplaced(owner, checkpoint, tag))) throw thrown;
+        for (const { name } of files) await rm(join(directory, name), { force: true });
+      }
+    }
   }
 
   /** Downloads the chunks of a checkpoint, so that a later one of the same sandbox loads faster, until `dropPrefetched`. */
   async prefetch(owner: CheckpointOwner, checkpoint: string, signal: AbortSignal): Promise<void> {
-    const { files } = await this.#manifestOf(owner, checkpoint);
+    const { files } = (await this.#manifestOf(owner, checkpoint)).manifest;
     const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     if ((await freeBytesAt(this.#directory)) < PREFETCH_FREE_FACTOR * sizeBytes) return;
@@ -142,8 +157,8 @@ export class CheckpointStore {
     for await (const { key } of this.#store.list("checkpoints/")) {
       const [, sandbox, name] = key.split("/");
       if (sandbox === undefined || name === undefined) continue;
-      const { files } = await this.#manifest(sandbox as SandboxId, name.replace(/\.json$/, ""));
-      yield* hashesOf(files);
+      const { manifest } = await this.#manifest(sandbox as SandboxId, name.replace(/\.json$/, ""));
+      yield* hashesOf(manifest.files);
     }
   }
 
@@ -163,20 +178,30 @@ export class CheckpointStore {
     return sealed.length;
   }
 
-  async #manifestOf({ id, tenant }: CheckpointOwner, checkpoint: string): Promise<Manifest> {
-    const manifest = await this.#manifest(id, checkpoint);
-    if (manifest.tenant === tenant && manifest.sandbox === id) return manifest;
+  async #isReplaced({ id }: CheckpointOwner, checkpoint: string, tag: string): Promise<boolean> {
+    const now = await this.#store.head(manifestKey(id, checkpoint));
+    return now !== undefined && now.tag !== tag;
+  }
+
+  async #manifestOf({ id, tenant }: CheckpointOwner, checkpoint: string): Promise<StoredManifest> {
+    const stored = await this.#manifest(id, checkpoint);
+    if (stored.manifest.tenant === tenant && stored.manifest.sandbox === id) return stored;
     throw damaged(checkpoint, "its manifest belongs to another sandbox or tenant");
   }
 
-  async #manifest(sandbox: SandboxId, checkpoint: string): Promise<Manifest> {
+  async #manifest(sandbox: SandboxId, checkpoint: string): Promise<StoredManifest> {
     const key = manifestKey(sandbox, checkpoint);
     const stored = await this.#store.get(key);
     if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
     const opened = openManifest(this.#keyring, key, stored.bytes);
     if ("fault" in opened) throw damaged(checkpoint, `its manifest cannot be read: ${opened.fault}`);
-    return opened.manifest;
+    return { manifest: opened.manifest, tag: stored.tag };
   }
+}
+
+interface StoredManifest {
+  readonly manifest: Manifest;
+  readonly tag: string;
 }
 
 async function freeBytesAt(path: string): Promise<number> {

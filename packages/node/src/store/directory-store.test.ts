@@ -97,6 +97,18 @@ describe("a directory store", () => {
     });
   });
 
+  it("keeps a chunk that is written without a lookup", async () => {
+    const { chunks } = new DirectoryStore(join(root, "chunks"));
+    const hash = "a".repeat(64);
+    for (const content of ["1", "2"]) {
+      const session = chunks.openSession();
+      await session.put(hash, [Buffer.from(content)]);
+      await session.commit();
+      expect(Buffer.from((await chunks.openSession().get(hash)) ?? []).toString()).toBe(content);
+    }
+    expect(await Array.fromAsync(chunks.list())).toHaveLength(1);
+  });
+
   it("does not follow a path in a tag", async () => {
     const directory = join(root, "tags");
     const store = new DirectoryStore(directory);

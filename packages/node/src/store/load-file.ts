@@ -7,7 +7,7 @@ import type { ChunkSession } from "./chunk-store.ts";
 import { failedWith } from "./file-error.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
 import type { PrefetchedChunks } from "./prefetched-chunks.ts";
-import type { TenantChunks } from "./tenant-chunks.ts";
+import type { ChunkForm } from "./tenant-chunks.ts";
 import { writeWhole } from "./write-whole.ts";
 
 /** Bounds the memory of a load: each download holds one chunk, compressed and uncompressed. */
@@ -25,7 +25,7 @@ interface PlacedChunk {
 export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
-  readonly tenant: TenantChunks;
+  readonly tenant: ChunkForm;
   readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal?: AbortSignal | undefined;
 }

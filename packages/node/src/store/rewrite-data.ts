@@ -2,16 +2,13 @@ import { type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Keyring } from "../auth/keyring.ts";
-import type { CheckpointFile } from "./checkpoint-files.ts";
-import { type Manifest, openManifest, sealManifest } from "./checkpoint-manifest.ts";
-import { chunksIn } from "./chunked-files.ts";
-import { decodeEarlierChunk, isUnprotected, parseEarlierManifest } from "./earlier-format.ts";
-import { forEachParallel } from "./for-each-parallel.ts";
+import { isUnprotected } from "./earlier-format.ts";
+import { notRewritten, rewriteManifest } from "./rewrite-manifest.ts";
+import { secretIdOf } from "./sealed-bytes.ts";
 import { openObject, sealObject } from "./sealed-objects.ts";
-import { TenantChunks } from "./tenant-chunks.ts";
 
-const PARALLEL = 4;
-const STATE = /^states\/(.+)\.state$/;
+/** Bounds the length of the report about damaged objects. */
+const MAX_REPORTED = 20;
 
 /** The tenant in a state, as a standalone node and as a node of a cluster write it. */
 const ownerSchema = z.object({ record: z.object({ tenant: z.string() }) });
@@ -22,126 +19,113 @@ export interface RewriteDataOptions {
   readonly keyring: Keyring;
   /** Encrypts what an earlier version stored in clear text, once. An attacker can forge such data, so it is refused otherwise. */
   readonly acceptUnprotected: boolean;
+  /** Called after each object and chunk. */
+  readonly onProgress?: ((progress: RewriteProgress) => void) | undefined;
+}
+
+/** What was rewritten so far. */
+export interface RewriteProgress {
+  readonly objects: number;
+  readonly chunks: number;
+  readonly bytes: number;
 }
 
 /**
- * Encrypts states and checkpoints with the current secret: those of earlier versions, and those under a replaced secret. No node
- * may use the store meanwhile. It can be interrupted and repeated. Resolves to the number of rewritten objects.
+ * Encrypts states and checkpoints with the current secret: those of earlier versions, and those under a replaced secret. Nodes may
+ * use the store meanwhile if all of them write with the current secret. It can be interrupted and repeated. Damaged objects do not
+ * stop it: it throws at the end. Resolves to the number of rewritten objects.
  */
 export async function rewriteData(options: RewriteDataOptions): Promise<number> {
   const rewriter = new DataRewriter(options);
-  for await (const { key } of options.store.list("states/")) {
-    const sandbox = STATE.exec(key)?.[1];
-    if (sandbox !== undefined) await rewriter.rewriteSandbox(key, sandbox as SandboxId);
-  }
-  return rewriter.count;
+  // A node may copy a manifest while it is rewritten, so passes are repeated until one finds nothing to do.
+  while ((await rewriter.pass()) > 0);
+  rewriter.requireSound();
+  return rewriter.progress.objects;
 }
 
 class DataRewriter {
   readonly #options: RewriteDataOptions;
-  count = 0;
+  readonly #damaged = new Map<string, SandboxError>();
+  progress: RewriteProgress = { objects: 0, chunks: 0, bytes: 0 };
 
   constructor(options: RewriteDataOptions) {
     this.#options = options;
   }
 
-  /** The state comes last: while it is old, a repetition looks at the checkpoints again. */
-  async rewriteSandbox(key: string, sandbox: SandboxId): Promise<void> {
-    const { store, keyring } = this.#options;
-    const stored = await store.get(key);
-    if (stored === undefined) return;
-    const content = this.#openState(key, stored.bytes);
-    const tenant = stateSchema.safeParse(parseJson(key, store, content)).data?.record.tenant;
-    // A state without content has no checkpoints yet.
-    if (tenant !== undefined) {
-      for await (const { key: manifest } of store.list(`checkpoints/${sandbox}/`)) {
-        await this.#rewriteManifest(manifest, { sandbox, tenant });
+  /** Resolves to the number of objects that this pass rewrote. */
+  async pass(): Promise<number> {
+    const { store, keyring, acceptUnprotected } = this.#options;
+    const before = this.progress.objects;
+    const onChunks = (chunks: number, bytes: number) => this.#add({ objects: 0, chunks, bytes });
+    const tenantOf = acceptUnprotected ? (id: SandboxId) => this.#tenantOf(id) : undefined;
+    await this.#each("checkpoints/", (key) => rewriteManifest(key, { store, keyring, tenantOf, onChunks }));
+    await this.#each("states/", (key) => this.#rewriteState(key));
+    return this.progress.objects - before;
+  }
+
+  requireSound(): void {
+    const [first] = this.#damaged.values();
+    if (first === undefined) return;
+    if (this.#damaged.size === 1) throw first;
+    const keys = [...this.#damaged.keys()];
+    throw new SandboxError("object_damaged", {
+      message: `cannot encrypt ${keys.length} objects in the store ${this.#options.store.label} with the current secret: ${keys.slice(0, MAX_REPORTED).join(", ")}${keys.length > MAX_REPORTED ? ", …" : ""}; all others are encrypted`,
+      hint: first.hint,
+      details: { key: keys[0], store: this.#options.store.label },
+      cause: first,
+    });
+  }
+
+  async #each(prefix: string, rewrite: (key: string) => Promise<boolean>): Promise<void> {
+    for await (const { key } of this.#options.store.list(prefix)) {
+      if (this.#damaged.has(key)) continue;
+      try {
+        if (await rewrite(key)) this.#add({ objects: 1, chunks: 0, bytes: 0 });
+      } catch (thrown) {
+        if (!(thrown instanceof SandboxError) || thrown.reason !== "object_damaged") throw thrown;
+        this.#damaged.set(key, thrown);
       }
     }
-    await store.put(key, sealObject(keyring, key, content), { ifMatch: stored.tag });
-    this.count += 1;
+  }
+
+  /** A node that writes the state meanwhile has encrypted it with the current secret. */
+  async #rewriteState(key: string): Promise<boolean> {
+    const { store, keyring } = this.#options;
+    for (;;) {
+      const stored = await store.get(key);
+      if (stored === undefined || secretIdOf(stored.bytes) === keyring.currentId) return false;
+      const sealed = sealObject(keyring, key, this.#openState(key, stored.bytes));
+      if ((await store.put(key, sealed, { ifMatch: stored.tag })) !== undefined) return true;
+    }
+  }
+
+  /** Undefined for a sandbox that does not exist, or that no node has committed. */
+  async #tenantOf(sandbox: SandboxId): Promise<string | undefined> {
+    const key = `states/${sandbox}.state`;
+    const stored = await this.#options.store.get(key);
+    if (stored === undefined) return undefined;
+    try {
+      const content = JSON.parse(Buffer.from(this.#openState(key, stored.bytes)).toString());
+      return stateSchema.safeParse(content).data?.record.tenant;
+    } catch (thrown) {
+      throw notRewritten(key, this.#options.store, thrown instanceof Error ? thrown.message : String(thrown));
+    }
   }
 
   #openState(key: string, bytes: Uint8Array): Uint8Array {
     if (isUnprotected(bytes) && this.#options.acceptUnprotected) return bytes;
     const opened = openObject(this.#options.keyring, key, bytes);
-    if ("fault" in opened) throw damaged(key, this.#options.store, opened.fault);
+    if ("fault" in opened) throw notRewritten(key, this.#options.store, opened.fault);
     return opened.content;
   }
 
-  async #rewriteManifest(key: string, owner: Pick<Manifest, "sandbox" | "tenant">): Promise<void> {
-    const { store, keyring } = this.#options;
-    const stored = await store.get(key);
-    if (stored === undefined) return;
-    const tenant = new TenantChunks(keyring, owner.tenant);
-    const write = async (files: readonly CheckpointFile[]) => {
-      const sealed = sealManifest(keyring, key, { ...owner, version: 2, secretId: keyring.currentId, files });
-      await store.put(key, sealed, { ifMatch: stored.tag });
-      this.count += 1;
+  #add({ objects, chunks, bytes }: RewriteProgress): void {
+    const before = this.progress;
+    this.progress = {
+      objects: before.objects + objects,
+      chunks: before.chunks + chunks,
+      bytes: before.bytes + bytes,
     };
-    if (isUnprotected(stored.bytes) && this.#options.acceptUnprotected) {
-      const files = parseEarlierManifest(stored.bytes);
-      if (files === undefined) throw damaged(key, store, "it is not a manifest of an earlier version");
-      return write(await this.#rewriteChunks(files, { key, tenant, decode: decodeEarlierChunk }));
-    }
-    const opened = openManifest(keyring, key, stored.bytes);
-    if ("fault" in opened) throw damaged(key, store, opened.fault);
-    if (opened.manifest.secretId === keyring.currentId) return;
-    const decode: Decode = (hash, bytes, size) => tenant.decode(hash, bytes, size);
-    return write(await this.#rewriteChunks(opened.manifest.files, { key, tenant, decode }));
+    this.#options.onProgress?.(this.progress);
   }
-
-  async #rewriteChunks(files: readonly CheckpointFile[], options: RewriteOptions): Promise<CheckpointFile[]> {
-    const { store } = this.#options;
-    const { key, tenant, decode } = options;
-    const session = chunksIn(store).openSession();
-    const rewritten = new Map<string, string>();
-    const rewrite = async ({ hash, size }: { readonly hash: string; readonly size: number }) => {
-      const stored = await session.get(hash);
-      const content = stored && (await decode(hash, stored, size));
-      if (content === undefined) throw damaged(key, store, `its chunk ${hash} is missing or damaged`);
-      const next = tenant.hashOf(content);
-      rewritten.set(hash, next);
-      await session.put(next, await tenant.encode(next, content));
-    };
-    const pieces = new Map(
-      files.flatMap(({ chunks }) => chunks.flatMap((piece) => ("hash" in piece ? [[piece.hash, piece]] : []))),
-    );
-    try {
-      await forEachParallel(pieces.values(), PARALLEL, rewrite);
-      await session.commit();
-    } catch (thrown) {
-      await session.discard();
-      throw thrown;
-    }
-    const hashOf = (hash: string) => rewritten.get(hash) as string;
-    return files.map((file) => ({
-      ...file,
-      chunks: file.chunks.map((piece) => ("hash" in piece ? { ...piece, hash: hashOf(piece.hash) } : piece)),
-    }));
-  }
-}
-
-type Decode = (hash: string, stored: Uint8Array, size: number) => Promise<Uint8Array | undefined>;
-
-interface RewriteOptions {
-  readonly key: string;
-  readonly tenant: TenantChunks;
-  readonly decode: Decode;
-}
-
-function parseJson(key: string, store: ObjectStore, content: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(content).toString());
-  } catch {
-    throw damaged(key, store, "it is not JSON");
-  }
-}
-
-function damaged(key: string, { label }: ObjectStore, fault: string): SandboxError {
-  return new SandboxError("object_damaged", {
-    message: `cannot encrypt ${key} in the store ${label} with the current secret: ${fault}; the object was not changed`,
-    hint: "delete the checkpoint, or restore the object from a backup, and repeat the command",
-    details: { key, store: label },
-  });
 }

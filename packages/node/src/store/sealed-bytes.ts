@@ -42,6 +42,11 @@ export function seal(content: Uint8Array, { name, key, secretId, kind }: SealOpt
   return [clear, nonce, encrypted, cipher.getAuthTag()];
 }
 
+/** The secret that sealed the data, before it is authenticated; undefined for data in clear text. */
+export function secretIdOf(stored: Uint8Array): string | undefined {
+  return stored[0] === FORMAT ? Buffer.from(stored.subarray(2, CLEAR_BYTES)).toString("hex") : undefined;
+}
+
 /** The fault completes a sentence that names the data. */
 export function open(stored: Uint8Array, { name, keyOf }: OpenOptions): Opened {
   if (stored[0] !== FORMAT) return { fault: "it is not encrypted, as if an earlier version had written it" };

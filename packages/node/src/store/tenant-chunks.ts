@@ -6,6 +6,9 @@ import { open, seal } from "./sealed-bytes.ts";
 /** All contents are hashed with one nonce. That is safe only because the tags are never revealed. */
 const DIGEST_NONCE = Buffer.alloc(12);
 
+/** The stored form of chunks. */
+export type ChunkForm = Pick<TenantChunks, "hashOf" | "encode" | "decode">;
+
 /** Names, encrypts and decrypts the chunks of one tenant. Equal content of two tenants has different addresses. */
 export class TenantChunks {
   readonly #keyring: Keyring;
@@ -31,7 +34,7 @@ export class TenantChunks {
     return createHmac("sha256", this.#addressKey).update(gmac.getAuthTag()).digest("hex");
   }
 
-  /** The stored form, compressed if that saves space. */
+  /** The stored form, compressed if that saves space. The caller owns its memory. */
   async encode(hash: string, content: Uint8Array): Promise<readonly Uint8Array[]> {
     const { kind, packed } = await packChunk(content);
     const secretId = this.#keyring.currentId;
