@@ -8,7 +8,12 @@ export interface ConfigEntry {
   readonly source: string;
 }
 
-export function configError(problems: readonly string[], hint = "correct the settings named above"): SandboxError {
+/** More problems in one file have the same cause. */
+const MAX_PROBLEMS = 20;
+
+export function configError(found: readonly string[], hint = "correct the settings named above"): SandboxError {
+  const more = found.length - MAX_PROBLEMS;
+  const problems = more > 0 ? [...found.slice(0, MAX_PROBLEMS), `and ${more} more problems`] : found;
   return new SandboxError("invalid_config", {
     message: `invalid configuration: ${problems.join("; ")}`,
     hint: `${hint}; docs/configuration.md lists every setting`,

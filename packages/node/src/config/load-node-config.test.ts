@@ -139,6 +139,14 @@ describe("an invalid node configuration", () => {
     expect(await refusal([], {}, { "/state/config.json": file })).toContain(text);
   });
 
+  it("has a short error, however much of a file is wrong", async () => {
+    const providers = Array.from({ length: 1000 }, () => "x".repeat(1000));
+    const text = await refusal([], {}, { "/state/config.json": { providers } });
+    expect(text).toContain("providers[0]");
+    expect(text).toContain("and 980 more problems");
+    expect(text.length).toBeLessThan(20_000);
+  });
+
   it("hides the value of a refused secret", async () => {
     const text = await refusal([], { SANDPIPER_CLUSTER_SECRET: "too short" });
     expect(text).toContain("clusterSecret [hidden] (from SANDPIPER_CLUSTER_SECRET) is not allowed");

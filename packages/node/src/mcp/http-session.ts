@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { Clock } from "@sandpiper/core";
+import { reportInvalidParams } from "./invalid-params.ts";
 import { RecentEvents } from "./recent-events.ts";
 
 /** Limit for messages that are kept for clients that reconnect. */
@@ -46,6 +47,7 @@ export class HttpSession {
       retryInterval: RETRY_MS,
       onsessionclosed: () => this.end(),
     });
+    reportInvalidParams(this.#transport);
     this.#ready = options.conversation.createServer().connect(this.#transport);
   }
 

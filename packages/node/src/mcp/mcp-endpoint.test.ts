@@ -50,6 +50,13 @@ describe("/mcp", () => {
     expect((await node.post(initialize, { key: token })).status).toBe(403);
   });
 
+  it("reports invalid parameters as the client's mistake, and names them", async () => {
+    const session = await node.open();
+    const answer = await node.call("resources/read", { uri: 5 }, { session });
+    expect(answer).toMatchObject({ error: { code: -32602, message: expect.stringContaining("uri") } });
+    await node.send("DELETE", { session });
+  });
+
   it("lets only the key that opened a session use it", async () => {
     const { key } = await node.makeKey({ tenant: "one" });
     const { key: sibling } = await node.makeKey({ tenant: "one" });

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { RequestError } from "@hono/node-server";
 import { SandboxError } from "@sandpiper/protocol";
@@ -26,6 +27,15 @@ function explain(code: string | undefined): SandboxError {
   const message = "the request is not valid HTTP";
   const hint = "check whether the client uses https for a port without TLS, or http for a port with TLS";
   return new SandboxError("malformed_request", { message, hint });
+}
+
+/** Answers a request with an Expect header that the node does not support. */
+export function answerExpectation({ socket }: IncomingMessage): void {
+  const error = new SandboxError("malformed_request", {
+    message: "the request's Expect header is not supported",
+    hint: "send Expect: 100-continue, or no Expect header",
+  });
+  socket.end(rawErrorResponse(error, randomUUID()));
 }
 
 /** Answers a request whose target or Host header is invalid with the usual error body. */

@@ -90,6 +90,16 @@ describe("serve", () => {
     expect(large).toMatch(/^HTTP\/1\.1 431 /);
   });
 
+  it.each([
+    ["without a Host header", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"],
+    ["with an unknown expectation", "GET / HTTP/1.1\r\nHost: x\r\nExpect: much\r\n\r\n"],
+  ])("answers a request %s with the usual error body", async (_, text) => {
+    const { url } = await start(ok);
+    const answer = await talk(url, text);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ reason: "malformed_request" });
+  });
+
   it("lets callers handle upgrades", async () => {
     const { url } = await start(ok, {
       onUpgradeServer: (server) =>

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
 import { getRequestListener } from "@hono/node-server";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
-import { answerBadTarget, answerClientError } from "./answer-client-error.ts";
+import { answerBadTarget, answerClientError, answerExpectation } from "./answer-client-error.ts";
 import { type ConnectionLimitsOptions, limitConnections } from "./connection-limits.ts";
 import { explainListenError } from "./listen-error.ts";
 
@@ -60,6 +60,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(headersTimeoutMs, 5000),
     maxHeaderSize: 16 * 1024,
+    // The listener refuses a request without it, with the usual error body.
+    requireHostHeader: false,
   };
   const listener = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: answerBadTarget });
   const server =
@@ -67,6 +69,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ? createServer(limits, listener)
       : createTlsServer({ ...limits, ...(await readTlsFiles(tls)), minVersion: "TLSv1.2" }, listener);
   server.on("clientError", answerClientError);
+  server.on("checkExpectation", answerExpectation);
   if (options.connections !== undefined) limitConnections(server, options.connections);
   server.prependListener("request", (request, response) => {
     // No GET needs its body, and a connection could wait for the rest of it forever.

@@ -75,6 +75,16 @@ describe("a WebSocket of the node", () => {
     expect((await node.client(`/attach/${resource.id}`, { credential }).refused).status).toBe(403);
   });
 
+  it("answers an invalid handshake with the usual error body", async () => {
+    const socket = connect(node.port, "127.0.0.1");
+    const head = ["GET /v1/socket HTTP/1.1", "Host: x", "Upgrade: websocket", "Connection: Upgrade"];
+    const more = ["Sec-WebSocket-Version: 99", `Authorization: Bearer ${node.ownerKey}`];
+    socket.write(`${[...head, ...more].join("\r\n")}\r\n\r\n`);
+    const answer = Buffer.concat(await socket.toArray()).toString();
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ reason: "malformed_request" });
+  });
+
   it("survives a client that resets the connection during the handshake", async () => {
     const socket = connect(node.port, "127.0.0.1");
     await once(socket, "connect");

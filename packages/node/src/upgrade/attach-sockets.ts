@@ -44,9 +44,18 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   const open = new Set<MessageSocket>();
   let isClosing = false;
 
+  const routeOf = (request: IncomingMessage): SocketRoute => {
+    try {
+      return socketRoute(request.url ?? "");
+    } catch (thrown) {
+      callers.countAnonymous(request);
+      throw thrown;
+    }
+  };
+
   /** Makes every check that can refuse a client, before the connection is accepted. */
   const admit = async (request: IncomingMessage, requestId: string) => {
-    const route = socketRoute(request.url ?? "");
+    const route = routeOf(request);
     const address = request.socket.remoteAddress;
     let principal: Principal | undefined;
     try {
@@ -104,6 +113,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     else new SocketConnection({ socket, principal, dependencies, logger, requestId, audit, credential });
   };
 
+  acceptor.on("wsClientError", ({ message }, raw) => refuseUpgrade(raw, badHandshake(message), randomUuid()));
   server.on("upgrade", upgrade);
   return {
     async close() {
@@ -135,6 +145,13 @@ function createAcceptor(): WebSocketServer {
     perMessageDeflate: false,
     maxPayload: MAX_SOCKET_MESSAGE_BYTES,
     handleProtocols: chooseSubprotocol,
+  });
+}
+
+function badHandshake(problem: string): SandboxError {
+  return new SandboxError("malformed_request", {
+    message: `the WebSocket handshake is invalid: ${problem}`,
+    hint: "connect with a WebSocket client of version 13",
   });
 }
 
