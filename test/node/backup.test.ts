@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { MockProvider } from "@sandpiper/providers";
 import type { Client, Sandbox } from "@sandpiper/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { StoreNodes } from "../../packages/node/src/handoff/testing/store-nodes.ts";
 import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { blocksOf, readDocument } from "../e2e/document.ts";
 import { runCli, sandpiper } from "../e2e/run-cli.ts";
@@ -116,4 +119,26 @@ describe("a backup of a standalone node on gVisor", () => {
     expect((await paused.exec("cat kept")).stdout).toBe("also kept");
     expect(await node.client.audit.verify()).toMatchObject({ isIntact: true });
   });
+});
+
+it("backs up the store of a cluster that runs, and restores it elsewhere, with the documented commands", async () => {
+  await using nodes = new StoreNodes();
+  const scratch = pathToFileURL(sharedDirectory("backup")).href;
+  const a = await nodes.start("a", new MockProvider());
+  const { id } = await a.create({ name: "kept" });
+  await a.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "echo saved > file" } });
+  await a.request("POST", `/v1/sandboxes/${id}/checkpoints`, { json: {} });
+  const places = {
+    "s3://sandboxes/production": a.store.label,
+    "s3://sandboxes/restored": `${scratch}/restored`,
+    "s3://backups": scratch,
+  };
+  const env = { SANDPIPER_CLUSTER_SECRET: "s".repeat(32), SANDPIPER_HOME: `${fileURLToPath(scratch)}/no-home` };
+  const shown = await runLines(commandsOf("Back up", "A cluster"), places, env);
+  expect(shown).toMatch(/^backed up the store of a cluster: 1 sandbox,/m);
+  expect(shown).toMatch(/^intact: the store of a cluster: 1 sandbox,/m);
+  expect(await runLines(commandsOf("Restore", "A cluster"), places, env)).toMatch(/^restored the store of a cluster/);
+  const b = await nodes.start("b", new MockProvider(), { store: places["s3://sandboxes/restored"] });
+  const run = await b.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "cat file" } });
+  expect(await run.json()).toMatchObject({ stdout: "saved\n" });
 });

@@ -4,6 +4,7 @@ import { sandboxIdSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Keyring } from "../auth/keyring.ts";
 import { BACKUP_OBJECT } from "../cluster/join-cluster.ts";
+import { openObject, sealObject } from "../store/sealed-objects.ts";
 import { contentOf, signObject, verifyObject } from "../store/signed-object.ts";
 
 /** Holds copies of the store's objects under their own keys. */
@@ -28,18 +29,11 @@ const leftOutSchema = z.object({
   why: z.string(),
 });
 
-const indexSchema = z.object({
-  version: z.literal(1),
-  id: z.uuid(),
-  kind: z.enum(["home", "store"]),
-  /** Null for the home of a standalone node. */
-  clusterId: z.uuid().nullable(),
-  createdAt: z.iso.datetime(),
-  hasSecret: z.boolean(),
+const contentSchema = z.object({
   sandboxes: z.array(sandboxSchema),
   /** Sandboxes that existed and cannot be restored from this backup. */
   leftOut: z.array(leftOutSchema),
-  /** Checkpoints that could not be read: older or newer ones of their sandboxes are in the backup. */
+  /** Checkpoints that could not be read: other ones of their sandboxes are in the backup. */
   damaged: z.array(z.object({ sandbox: sandboxIdSchema, checkpoint: z.string() })),
   /** Everything in the backup except chunks, which manifests name, and the secret. */
   objects: z.array(z.object({ key: z.string(), size: z.int(), sha256: z.hex().length(64) })),
@@ -48,29 +42,50 @@ const indexSchema = z.object({
   bytes: z.int(),
 });
 
-export type BackupIndex = z.infer<typeof indexSchema>;
-export type BackedUpSandbox = z.infer<typeof sandboxSchema>;
+/** Readable without the secret, to find the right one. */
+const headerSchema = z.object({
+  version: z.literal(1),
+  id: z.uuid(),
+  kind: z.enum(["home", "store"]),
+  /** Null for the home of a standalone node. */
+  clusterId: z.uuid().nullable(),
+  createdAt: z.iso.datetime(),
+  hasSecret: z.boolean(),
+});
+
+/** The content is encrypted: it names sandboxes and tenants. */
+const storedSchema = headerSchema.extend({ content: z.base64() });
+
+export type BackupHeader = z.infer<typeof headerSchema>;
+export type BackupContent = z.infer<typeof contentSchema>;
+export type BackupIndex = BackupHeader & BackupContent;
 export type LeftOutSandbox = z.infer<typeof leftOutSchema>;
-export type BackupObject = BackupIndex["objects"][number];
+export type BackupObject = BackupContent["objects"][number];
 
 export function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
 /** Written last: without it, the rest is not a backup. */
-export async function writeIndex(backup: ObjectStore, keyring: Keyring, index: BackupIndex): Promise<void> {
-  const name = { key: BACKUP_OBJECT, sequence: Date.parse(index.createdAt) };
-  await backup.put(BACKUP_OBJECT, signObject(keyring, name, Buffer.from(JSON.stringify(index))));
+export async function writeIndex(
+  backup: ObjectStore,
+  keyring: Keyring,
+  { header, content }: { readonly header: BackupHeader; readonly content: BackupContent },
+): Promise<void> {
+  const sealed = sealObject(keyring, BACKUP_OBJECT, Buffer.from(JSON.stringify(content)));
+  const stored = { ...header, content: Buffer.from(sealed).toString("base64") };
+  const name = { key: BACKUP_OBJECT, sequence: Date.parse(header.createdAt) };
+  await backup.put(BACKUP_OBJECT, signObject(keyring, name, Buffer.from(JSON.stringify(stored))));
 }
 
-export interface UnverifiedIndex {
-  readonly index: BackupIndex;
+export interface ClosedIndex {
+  readonly header: BackupHeader;
   /** Throws unless a node with this keyring wrote the index. */
-  verify(keyring: Keyring): void;
+  open(keyring: Keyring): BackupIndex;
 }
 
-/** The index says which keyring verifies it, so it is read first. */
-export async function readIndex(backup: ObjectStore): Promise<UnverifiedIndex> {
+/** The header says which keyring opens the index, so it is read first. */
+export async function readIndex(backup: ObjectStore): Promise<ClosedIndex> {
   const stored = await backup.get(BACKUP_OBJECT);
   if (stored === undefined) {
     throw new SandboxError("backup_not_found", {
@@ -78,19 +93,21 @@ export async function readIndex(backup: ObjectStore): Promise<UnverifiedIndex> {
       details: { backup: backup.label },
     });
   }
-  const content = contentOf(stored.bytes);
-  const parsed = indexSchema.safeParse(content && parseJson(content));
+  const signed = contentOf(stored.bytes);
+  const parsed = storedSchema.safeParse(signed && parseJson(signed));
   if (!parsed.success) throw damagedBackup(backup, BACKUP_OBJECT, "it cannot be read");
+  const { content: sealed, ...header } = parsed.data;
   return {
-    index: parsed.data,
-    verify: (keyring) => {
+    header,
+    open: (keyring) => {
       const verified = verifyObject(keyring, BACKUP_OBJECT, stored.bytes);
-      if (!("fault" in verified)) return;
-      if (verified.fault !== "unknown secret") throw damagedBackup(backup, BACKUP_OBJECT, "its signature is invalid");
-      throw new SandboxError("backup_secret_wrong", {
-        message: `the secret does not match the backup ${backup.label}`,
-        details: { backup: backup.label },
-      });
+      if ("fault" in verified && verified.fault === "unknown secret") throw wrongSecret(backup);
+      const opened = openObject(keyring, BACKUP_OBJECT, Buffer.from(sealed, "base64"));
+      const content = "fault" in opened ? undefined : contentSchema.safeParse(parseJson(opened.content)).data;
+      if ("fault" in verified || content === undefined) {
+        throw damagedBackup(backup, BACKUP_OBJECT, "its signature is invalid");
+      }
+      return { ...header, ...content };
     },
   };
 }
@@ -107,6 +124,13 @@ export function damagedBackup({ label }: ObjectStore, key: string, why: string):
   return new SandboxError("backup_damaged", {
     message: `${key} in the backup ${label} is damaged: ${why}`,
     details: { backup: label, key },
+  });
+}
+
+function wrongSecret({ label }: ObjectStore): SandboxError {
+  return new SandboxError("backup_secret_wrong", {
+    message: `the secret does not match the backup ${label}`,
+    details: { backup: label },
   });
 }
 

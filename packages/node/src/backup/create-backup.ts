@@ -6,7 +6,14 @@ import { KEYS_OBJECT } from "../cluster/stored-keys.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { chunksIn } from "../store/chunked-files.ts";
 import { verifyObject } from "../store/signed-object.ts";
-import { type BackupIndex, type LeftOutSandbox, OBJECTS, SECRET, writeIndex } from "./backup-index.ts";
+import {
+  type BackupContent,
+  type BackupIndex,
+  type LeftOutSandbox,
+  OBJECTS,
+  SECRET,
+  writeIndex,
+} from "./backup-index.ts";
 import { openPlace, requireEmptyPlace } from "./backup-place.ts";
 import { type BackupSource, openSource } from "./backup-source.ts";
 import { BackupWriter } from "./backup-writer.ts";
@@ -36,10 +43,9 @@ export async function createBackup(config: NodeConfig, options: CreateBackupOpti
     const content = await (source.kind === "home" ? copy.copyHome() : copy.copyStore());
     if (includesSecret) await backup.put(SECRET, source.secret);
     const { kind, clusterId, keyring } = source;
-    const about = { version: 1, id: randomUUID(), kind, clusterId, createdAt, hasSecret: includesSecret } as const;
-    const index: BackupIndex = { ...about, ...content };
-    await writeIndex(backup, keyring, index);
-    return index;
+    const header = { version: 1, id: randomUUID(), kind, clusterId, createdAt, hasSecret: includesSecret } as const;
+    await writeIndex(backup, keyring, { header, content });
+    return { ...header, ...content };
   } catch (thrown) {
     await removeAll(backup).catch(() => {});
     throw SandboxError.from(thrown);
@@ -53,8 +59,6 @@ interface BackupCopyOptions {
   readonly writer: BackupWriter;
 }
 
-type Content = Pick<BackupIndex, "sandboxes" | "leftOut" | "damaged" | "objects" | "chunks" | "bytes">;
-
 class BackupCopy {
   readonly #options: BackupCopyOptions;
   readonly #copied = new Map<SandboxId, CopiedSandbox>();
@@ -65,7 +69,7 @@ class BackupCopy {
   }
 
   /** Keys before sandboxes, so that the key of each sandbox is known. Leases and nodes are not copied: they end with the nodes. */
-  async copyStore(): Promise<Content> {
+  async copyStore(): Promise<BackupContent> {
     const { source, writer } = this.#options;
     const { store, keyring } = source;
     for (const key of [CLUSTER_OBJECT, KEYS_OBJECT]) {
@@ -84,7 +88,7 @@ class BackupCopy {
    * The database first, then the states of its sandboxes: they are at least as new, as after a crash of the node. A sandbox at
    * rest that has lost its checkpoints since then is corrected in the copy of the database.
    */
-  async copyHome(): Promise<Content> {
+  async copyHome(): Promise<BackupContent> {
     const { config, source, writer } = this.#options;
     using database = copyDatabase(config.home);
     for (const record of database.records) {
@@ -111,7 +115,7 @@ class BackupCopy {
     return result !== undefined;
   }
 
-  #content(): Content {
+  #content(): BackupContent {
     const { writer } = this.#options;
     const copied = [...this.#copied.values()];
     return {

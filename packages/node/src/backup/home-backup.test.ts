@@ -48,7 +48,7 @@ describe("a backup of a home", () => {
   it("contains neither the secret nor anything readable, unless it is asked to include the secret", async () => {
     const { node, place, scratch, secretFile, target } = await setUp();
     const all = Buffer.concat(filesIn(place).map((path) => readFileSync(path)));
-    for (const text of ["hunter2", "SQLite format"]) expect(all.includes(text), text).toBe(false);
+    for (const text of ["hunter2", "SQLite format", "saved", "mine"]) expect(all.includes(text), text).toBe(false);
     expect(all.includes(readFileSync(secretFile))).toBe(false);
     expect(await rejection(verifyBackup(target, { place }))).toMatchObject({ reason: "backup_secret_missing" });
     const withSecret = { place: join(scratch, "with-secret"), includesSecret: true };

@@ -27,10 +27,10 @@ export interface OpenedBackup {
 /** Reads the index of a backup and verifies it with the secret: of the file, in the backup, or configured here. */
 export async function openBackup(config: NodeConfig, { place, secretFile }: OpenBackupOptions): Promise<OpenedBackup> {
   const store = openPlace(place);
-  const { index, verify } = await readIndex(store);
+  const { header, open } = await readIndex(store);
   const secret =
     secretFile === undefined
-      ? ((await store.get(SECRET))?.bytes ?? configuredSecret(config, index.kind))
+      ? ((await store.get(SECRET))?.bytes ?? configuredSecret(config, header.kind))
       : readSecretFile(secretFile);
   if (secret === undefined) {
     throw new SandboxError("backup_secret_missing", {
@@ -40,11 +40,10 @@ export async function openBackup(config: NodeConfig, { place, secretFile }: Open
   }
   const path = secretFile ?? `${store.label}/${SECRET}`;
   const keyring =
-    index.clusterId === null
+    header.clusterId === null
       ? homeKeyring(parseNodeSecrets(secret, path))
-      : new Keyring({ secrets: parseClusterSecrets(Buffer.from(secret).toString(), path), salt: index.clusterId });
-  verify(keyring);
-  return { store, index, keyring, secret };
+      : new Keyring({ secrets: parseClusterSecrets(Buffer.from(secret).toString(), path), salt: header.clusterId });
+  return { store, index: open(keyring), keyring, secret };
 }
 
 function configuredSecret(config: NodeConfig, kind: BackupIndex["kind"]): Uint8Array | undefined {

@@ -1,4 +1,4 @@
-import { fencedStateSchema, type ObjectStore, SandboxError, type StoredObject, stateKey } from "@sandpiper/core";
+import { fencedStateSchema, type ObjectStore, SandboxError, stateKey } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Keyring } from "../auth/keyring.ts";
 import { parseSavedSandbox, type SavedSandbox } from "../ownership/saved-sandbox.ts";
@@ -30,10 +30,6 @@ export function openState(
   } catch (thrown) {
     throw damaged(store, key, thrown instanceof Error ? thrown.message : String(thrown));
   }
-}
-
-export function getState(store: ObjectStore, id: SandboxId): Promise<StoredObject | undefined> {
-  return store.get(stateKey(id));
 }
 
 function damaged({ label }: ObjectStore, key: string, fault: string): SandboxError {

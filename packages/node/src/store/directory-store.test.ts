@@ -121,3 +121,15 @@ describe("a directory store", () => {
     expect((await store.head("victim/c"))?.tag).toBe(victim);
   });
 });
+
+it("keeps a chunk that was put without a lookup, and removes its older copies", async () => {
+  const { chunks } = new DirectoryStore(join(root, "put-only"));
+  const hash = "ab".repeat(32);
+  for (const content of ["first", "second"]) {
+    const session = chunks.openSession();
+    await session.put(hash, [Buffer.from(content)]);
+    await session.commit();
+    expect(Buffer.from((await chunks.openSession().get(hash)) ?? []).toString()).toBe(content);
+  }
+  expect(await Array.fromAsync(chunks.list())).toHaveLength(1);
+});
