@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 const MESSAGES: usize = 10_000;
 const ROUND: usize = 200;
+const SEED: u64 = 0x5eed_0f5a_9d91_9e45;
+/// Between the first fifth and the last message.
+const MOST_GROWTH_KIB: u64 = 32 * 1024;
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A user who owns nothing outside the test's directory, because messages contain random paths and commands.
@@ -109,10 +112,26 @@ fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
             message.push(b'\n');
         }
     }
+    if random.below(100) == 0 {
+        return oversized(random);
+    }
     if random.below(10) == 0 {
         return (0..random.below(300) + 1).map(|_| random.byte()).collect();
     }
     message
+}
+
+/// Deep JSON, lengths that no frame may have, and floods of short frames.
+fn oversized(random: &mut Random) -> Vec<u8> {
+    let depth = 100_000;
+    match random.below(6) {
+        0 => format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"params\":{}{}}}\n", "[".repeat(depth), "]".repeat(depth)).into_bytes(),
+        1 => format!("{}1{}\n", "{\"a\":".repeat(depth), "}".repeat(depth)).into_bytes(),
+        2 => b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"process.stdin\",\"params\":{},\"bytes\":1e18}\n".to_vec(),
+        3 => vec![b'x'; MAX_LINE_BYTES + 2],
+        4 => b"\n".repeat(20_000),
+        _ => b"{\"jsonrpc\":\"2.0\",\"method\":\"stream.credit\",\"params\":{\"call\":7,\"bytes\":18446744073709551615}}\n".repeat(500),
+    }
 }
 
 struct Agent {
@@ -149,6 +168,12 @@ impl Agent {
         Self { process, input, output, unread: Vec::new() }
     }
 
+    fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).expect("the agent runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory");
+        line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+    }
+
     /// Resynchronizes like a new caller on a byte stream that its previous caller left at any point.
     fn open_again(&mut self, id: &str) {
         let mut padding = vec![b' '; MAX_LINE_BYTES + 1];
@@ -181,7 +206,10 @@ fn survives_ten_thousand_random_and_mutated_messages() {
     let home = TempDir::new("fuzz");
     let mut agent = Agent::start(&home);
     let corpus = corpus();
-    let mut random = Random(0x5eed_0f5a_9d91_9e45);
+    let seed = std::env::var("SANDPIPER_FUZZ_SEED").map_or(SEED, |text| text.parse().expect("a number above 0"));
+    println!("seed {seed}");
+    let mut random = Random(seed);
+    let mut before_kib = 0;
     for round in 0..MESSAGES / ROUND {
         for _ in 0..ROUND {
             let message = mutate(&mut random, &corpus);
@@ -190,11 +218,17 @@ fn survives_ten_thousand_random_and_mutated_messages() {
         agent.open_again(&format!("round-{round}"));
         let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ping-{round}\",\"method\":\"ping\"}}\n");
         agent.input.write_all(ping.as_bytes()).unwrap();
+        if round == MESSAGES / ROUND / 5 {
+            before_kib = agent.resident_kib();
+        }
         agent.skip_to(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ping-{round}\",\"result\":{{\"pong\":true}}}}"));
     }
     let exec = r#"{"jsonrpc":"2.0","id":"last","method":"exec","params":{"cmd":"echo works"}}"#;
     agent.input.write_all(format!("{exec}\n").as_bytes()).unwrap();
     agent.skip_to(r#""stdout":"works\n""#);
+    let after_kib = agent.resident_kib();
+    println!("{MESSAGES} messages; resident memory after a fifth {before_kib} KiB, at the end {after_kib} KiB");
+    assert!(after_kib < before_kib + MOST_GROWTH_KIB, "it grew from {before_kib} to {after_kib} KiB");
     assert!(agent.process.0.try_wait().unwrap().is_none());
     // A panic ends the release build, but only one task of the debug build.
     assert_eq!(std::fs::read_to_string(home.join("stderr")).unwrap(), "");

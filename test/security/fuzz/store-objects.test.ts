@@ -180,10 +180,12 @@ describe("10,000 malformed objects of the store", () => {
   });
 });
 
+/** Further apart than the writes of a node during one input. */
+const SEQUENCE_STEP = 1000;
 let restoredSequence = Date.now() * 2;
 
 function restored({ keyring }: Bed, key: string, stored: Buffer): Uint8Array {
   if (!isControlObject(key) || key === "cluster.json") return stored;
-  restoredSequence += 2;
+  restoredSequence += SEQUENCE_STEP;
   return signObject(keyring, { key, sequence: restoredSequence }, contentOf(stored) ?? stored);
 }
