@@ -12,10 +12,16 @@ interface Write {
 
 /** A client's acknowledged writes and reported rollbacks. */
 export class WriteLedger {
+  readonly #slackMs: number;
   readonly #writes = new Map<number, Write>();
   readonly #rollbacks = new Map<string, ReportedRollback>();
   #acknowledged = 0;
   #setBack = 0;
+
+  /** `slackMs` is how wrong the clock of a node may be that reports a rollback. */
+  constructor({ slackMs = 0 } = {}) {
+    this.#slackMs = slackMs;
+  }
 
   get acknowledged(): number {
     return this.#acknowledged;
@@ -54,8 +60,10 @@ export class WriteLedger {
 
   /** A rollback removes exactly the writes between its checkpoint and itself. */
   #isExcused({ beganAtMs, acknowledgedAtMs }: Write): boolean {
+    const slackMs = this.#slackMs;
     return [...this.#rollbacks.values()].some(
-      ({ createdAt, at }) => acknowledgedAtMs >= Date.parse(createdAt) && beganAtMs <= Date.parse(at),
+      ({ createdAt, at }) =>
+        acknowledgedAtMs >= Date.parse(createdAt) - slackMs && beganAtMs <= Date.parse(at) + slackMs,
     );
   }
 
