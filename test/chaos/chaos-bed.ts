@@ -21,7 +21,7 @@ import { StoreProxy } from "./store-proxy.ts";
 const NODES = ["a", "b", "c"];
 /** A machine's checkpoint contains its memory. */
 const SIZES_MIB = { small: { home: 256, store: 512 }, machines: { home: 1024, store: 2048 } };
-export const LEASE_MS = 2500;
+export const LEASE_MS = 4000;
 /** All nodes share one machine's clock; faults shift that of a node by up to half of this. */
 export const MAX_SKEW_MS = 600;
 

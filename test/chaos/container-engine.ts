@@ -37,7 +37,9 @@ export class ContainerEngine implements WatchedEngine, AsyncDisposable {
     const images = await this.#engine.docker.listImages({ all: true });
     return [
       ...(await containersAndVolumes(this.#engine, /^sandpiper-agent-/)),
-      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => !name.endsWith(IMAGE)),
+      ...images
+        .filter(({ RepoTags }) => !RepoTags?.includes(IMAGE))
+        .map(({ RepoTags, Id, Labels }) => `image ${RepoTags ?? Id} ${JSON.stringify(Labels)}`),
     ];
   }
 
