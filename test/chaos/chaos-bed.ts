@@ -21,7 +21,8 @@ import { StoreProxy } from "./store-proxy.ts";
 const NODES = ["a", "b", "c"];
 /** A machine's checkpoint contains its memory. */
 const SIZES_MIB = { small: { home: 256, store: 512 }, machines: { home: 1024, store: 2048 } };
-export const LEASE_MS = 4000;
+/** A machine in QEMU without KVM takes most of two processors while it boots or is saved. */
+const LEASES_MS = { small: 3000, machines: 10_000 };
 /** All nodes share one machine's clock; faults shift that of a node by up to half of this. */
 export const MAX_SKEW_MS = 600;
 
@@ -51,14 +52,15 @@ export async function startChaosBed({ store, providers, random }: ChaosBedOption
   // The process id distinguishes a killed run's leftovers from a running one's files. Sockets need a short path.
   const directory = mkdtempSync(join(tmpdir(), `sp-chaos-${process.pid}-`));
   parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const sizes = providers.includes("qemu") ? SIZES_MIB.machines : SIZES_MIB.small;
+  const scale = providers.includes("qemu") ? "machines" : "small";
+  const [sizes, leaseMs] = [SIZES_MIB[scale], LEASES_MS[scale]];
   const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory, sizes.store);
   const env = {
     ...shared.env,
     SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url"),
     SANDPIPER_PROVIDERS: providers.filter((name) => name !== "gvisor").join(","),
     SANDPIPER_IMAGES_DIR: await makeImages(directory, providers),
-    SANDPIPER_LEASE_MS: `${LEASE_MS}`,
+    SANDPIPER_LEASE_MS: `${leaseMs}`,
     SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`,
     SANDPIPER_STOP_GRACE_MS: "1000",
   };
@@ -82,6 +84,7 @@ export async function startChaosBed({ store, providers, random }: ChaosBedOption
   const owned = parts.move();
   return {
     nodes,
+    leaseMs,
     engines,
     shared,
     apiKey,

@@ -2,8 +2,8 @@ import type { SchedulerLag } from "./scheduler-lag.ts";
 
 /** A client that gives up this long after its request's deadline has hung itself. */
 const GRACE_MS = 2000;
-/** The share of a request's time for which the machine gave an idle thread no processor. */
-const STARVED_SHARE = 0.25;
+/** A request is counted apart if a program that wants to run waited for a processor for this share of its time. */
+const STARVED_SHARE = 0.5;
 
 export interface DeadlinesOptions {
   readonly lag: Pick<SchedulerLag, "totalMs">;
@@ -58,7 +58,7 @@ export class Deadlines {
     if (lagMs > deadlineMs * STARVED_SHARE) this.#starved++;
     else {
       this.#missed++;
-      onMissed(`${what}: no answer within ${deadlineMs} ms, of which the machine was busy for ${lagMs} ms`);
+      onMissed(`${what}: no answer within ${deadlineMs} ms, of which programs waited ${lagMs} ms for a processor`);
     }
   }
 }

@@ -40,9 +40,21 @@ for (let run = 0; run < runs; run++) {
   console.log(`run ${run + 1} of ${runs}: ${faults} faults, seed ${seed}, store ${store}, ${providers.join(", ")}`);
   const logDirectory = values.logs === undefined ? undefined : join(values.logs, `seed-${seed}-${store}`);
   const log = (line: string) => console.log(line);
-  const report = await runChaos({ faults, seed, store, providers, log, logDirectory });
+  const report = await runChaos({ faults, seed, store, providers, log, logDirectory }).catch(abandonedRun);
   reports.push(report);
   console.log(JSON.stringify({ seed, store, ...report }, null, 2));
 }
+
+/** A run that cannot continue is a violation, and the next one starts. */
+function abandonedRun(thrown: unknown): ChaosReport {
+  console.error(thrown);
+  return {
+    violations: [`the run ended early: ${thrown}`],
+    broken: { stuck: 1 },
+    counts: { abandonedRuns: 1 },
+    happened: {},
+  };
+}
+
 console.log(JSON.stringify({ total: sumReports(reports) }, null, 2));
 process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 0 : 1;

@@ -22,7 +22,7 @@ export interface SandboxWriterOptions {
   readonly random: Random;
   readonly deadlines: Deadlines;
   readonly lag: Pick<SchedulerLag, "totalMs">;
-  readonly onFault: (fault: string) => void;
+  readonly onFault: (rule: "lost" | "repeated", fault: string) => void;
 }
 
 /** Writes numbered lines into a file of a sandbox through random nodes, and reads them back. */
@@ -63,8 +63,8 @@ export class SandboxWriter {
   }
 
   /**
-   * Waits for a write that began after the call or for permanent errors; false when neither comes in time. Time for which the
-   * machine was busy does not count.
+   * Waits for a write that began after the call or for permanent errors; false when neither comes in time. Time for which
+   * programs waited for a processor does not count.
    */
   async progress(withinMs: number): Promise<boolean> {
     const { lag } = this.#options;
@@ -87,9 +87,13 @@ export class SandboxWriter {
       const lines = readLines(stdout);
       const invented = lines.filter((line) => line > last).map((line) => `line ${line} was never written`);
       const wrong = this.#payload.check(stdout, { mayBeMissing: this.ledger.rollbacks > 0 });
-      for (const fault of [...this.ledger.check(lines), ...invented, ...wrong]) {
-        this.#options.onFault(`${this.sandbox.provider} sandbox ${this.id}: ${fault}`);
-      }
+      const { lost, repeated } = this.ledger.check(lines);
+      const report = (rule: "lost" | "repeated", faults: readonly string[]) => {
+        for (const fault of faults)
+          this.#options.onFault(rule, `${this.sandbox.provider} sandbox ${this.id}: ${fault}`);
+      };
+      report("lost", [...lost, ...invented, ...wrong]);
+      report("repeated", repeated);
     });
   }
 
@@ -101,7 +105,7 @@ export class SandboxWriter {
         await this.#append();
         if (this.#line % VERIFY_EVERY === 0) await this.verify();
         this.#ends = [];
-        await sleep(this.#options.random.between(0, 60));
+        await sleep(this.#options.random.between(0, 300));
       } catch (thrown) {
         await this.#failed(SandboxError.from(thrown));
       }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChaosBed, LEASE_MS } from "../chaos-bed.ts";
+import type { ChaosBed } from "../chaos-bed.ts";
 import type { SmallDisk } from "../small-disk.ts";
 import type { Fault } from "./fault.ts";
 
 const MIB = 1024 * 1024;
+const MOST_MS = 6000;
 
 const full =
   (disksOf: (bed: ChaosBed) => readonly (SmallDisk | undefined)[]): Fault["inject"] =>
@@ -11,7 +12,7 @@ const full =
     const disk = random.pick(disksOf(bed));
     if (disk === undefined) throw new Error("this store is not on a small disk");
     const left = random.pick([0, 0, MIB]);
-    const forMs = random.between(500, LEASE_MS * 2);
+    const forMs = random.between(500, MOST_MS);
     log(`disk ${disk.path} full except for ${left} bytes, for ${forMs} ms`);
     await disk.fill(left);
     await sleep(forMs);

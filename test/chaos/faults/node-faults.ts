@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LEASE_MS } from "../chaos-bed.ts";
 import type { Fault } from "./fault.ts";
 
 const killed =
-  (leastMs: number, mostMs: number): Fault["inject"] =>
+  (downMs: (leaseMs: number) => readonly [number, number]): Fault["inject"] =>
   async ({ bed, random, log }) => {
     const node = random.pick(bed.nodes);
-    const awayMs = random.between(leastMs, mostMs);
+    const awayMs = random.between(...downMs(bed.leaseMs));
     log(`kill -9 ${node.name}, down for ${awayMs} ms`);
     await node.kill9();
     await sleep(awayMs);
@@ -15,7 +14,7 @@ const killed =
 
 const stopped: Fault["inject"] = async ({ bed, random, log }) => {
   const node = random.pick(bed.nodes);
-  const forMs = LEASE_MS + random.between(300, 2500);
+  const forMs = bed.leaseMs + random.between(300, 2500);
   log(`SIGSTOP ${node.name} for ${forMs} ms`);
   node.freeze();
   await sleep(forMs);
@@ -32,8 +31,12 @@ const drained: Fault["inject"] = async ({ bed, random, log }) => {
 };
 
 export const nodeFaults: readonly Fault[] = [
-  { area: "node", kind: "node: kill -9", inject: killed(0, 800) },
-  { area: "node", kind: "node: kill -9 for longer than its leases", inject: killed(LEASE_MS + 300, LEASE_MS + 2500) },
+  { area: "node", kind: "node: kill -9", inject: killed(() => [0, 800]) },
+  {
+    area: "node",
+    kind: "node: kill -9 for longer than its leases",
+    inject: killed((leaseMs) => [leaseMs + 300, leaseMs + 2500]),
+  },
   { area: "node", kind: "node: SIGSTOP for longer than its leases", inject: stopped },
   { area: "node", kind: "node: SIGTERM", inject: drained },
 ];
