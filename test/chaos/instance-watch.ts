@@ -1,10 +1,11 @@
-import { runningInstances } from "./running-instances.ts";
+import { runningInstances, type WatchedEngine } from "./running-instances.ts";
 
 const LOOK_MS = 20;
 
 export interface InstanceWatchOptions {
   /** The nodes' suffixes of cgroup names. */
   readonly places: readonly string[];
+  readonly engines?: readonly WatchedEngine[];
   readonly onOverlap: (sandbox: string, places: readonly string[]) => void;
 }
 
@@ -36,12 +37,13 @@ export class InstanceWatch implements Disposable {
 
   #look(): void {
     this.#looks++;
-    for (const [id, places] of runningInstances(this.#options.places)) {
+    const { places: nodes, engines } = this.#options;
+    for (const [id, places] of runningInstances(nodes, engines)) {
       this.#seen += places.length;
       const name = [id, ...places].join(" ");
       if (places.length < 2 || this.#reported.has(name)) continue;
       // One check is not atomic: the sandbox may have moved during it.
-      const again = runningInstances(this.#options.places).get(id) ?? [];
+      const again = runningInstances(nodes, engines).get(id) ?? [];
       if (again.length < 2) continue;
       this.#reported.add(name);
       this.#options.onOverlap(id, again);

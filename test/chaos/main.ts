@@ -1,23 +1,60 @@
-// `npm run chaos -- --rounds 200 --seed 7 --store s3`; the same seed injects the same faults in the same order.
+// `npm run chaos -- --faults 100 --runs 10 --seed 1`; the same seed injects the same faults in the same order.
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { StoreKind } from "./chaos-bed.ts";
+import { type ChaosReport, sumReports } from "./chaos-report.ts";
+import type { ProviderName } from "./faults/fault.ts";
 import { runChaos } from "./run-chaos.ts";
+
+const PROVIDERS = ["gvisor", "docker", "qemu"];
+const STORES = ["s3", "file"];
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: "string", default: "200" },
+    faults: { type: "string", default: "100" },
+    runs: { type: "string", default: "1" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    store: { type: "string", default: "s3" },
+    store: { type: "string", default: STORES.join(",") },
+    providers: { type: "string", default: PROVIDERS.join(",") },
     logs: { type: "string" },
   },
 });
-const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
-if (!(rounds > 0) || !Number.isInteger(seed) || !["file", "s3"].includes(values.store)) {
-  console.error("usage: npm run chaos -- [--rounds 200] [--seed n] [--store s3|file] [--logs directory]");
+const [faults, runs, firstSeed] = [Number(values.faults), Number(values.runs), Number(values.seed)];
+const stores = values.store.split(",") as StoreKind[];
+const providers = values.providers.split(",") as ProviderName[];
+const areKnown = (names: readonly string[], known: readonly string[]) => names.every((name) => known.includes(name));
+if (
+  ![faults, runs].every((count) => Number.isInteger(count) && count > 0) ||
+  !Number.isInteger(firstSeed) ||
+  !areKnown(stores, STORES) ||
+  !areKnown(providers, PROVIDERS)
+) {
+  console.error(
+    "usage: npm run chaos -- [--faults 100] [--runs 1] [--seed n] [--store s3,file] [--providers gvisor,docker,qemu] [--logs directory]",
+  );
   process.exit(2);
 }
-console.log(`${rounds} rounds, seed ${seed}, store ${values.store}`);
-const store = values.store as StoreKind;
-const report = await runChaos({ rounds, seed, store, log: (line) => console.log(line), logDirectory: values.logs });
-console.log(JSON.stringify({ seed, ...report }, null, 2));
-process.exitCode = report.violations.length === 0 ? 0 : 1;
+const reports: ChaosReport[] = [];
+for (let run = 0; run < runs; run++) {
+  const [seed, store] = [firstSeed + run, stores[run % stores.length] as StoreKind];
+  console.log(`run ${run + 1} of ${runs}: ${faults} faults, seed ${seed}, store ${store}, ${providers.join(", ")}`);
+  const logDirectory = values.logs === undefined ? undefined : join(values.logs, `seed-${seed}-${store}`);
+  const log = (line: string) => console.log(line);
+  const report = await runChaos({ faults, seed, store, providers, log, logDirectory }).catch(abandonedRun);
+  reports.push(report);
+  console.log(JSON.stringify({ seed, store, ...report }, null, 2));
+}
+
+/** A run that cannot continue is a violation, and the next one starts. */
+function abandonedRun(thrown: unknown): ChaosReport {
+  console.error(thrown);
+  return {
+    violations: [`the run ended early: ${thrown}`],
+    broken: { stuck: 1 },
+    counts: { abandonedRuns: 1 },
+    happened: {},
+  };
+}
+
+console.log(JSON.stringify({ total: sumReports(reports) }, null, 2));
+process.exitCode = reports.every(({ violations }) => violations.length === 0) ? 0 : 1;

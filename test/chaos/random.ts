@@ -23,4 +23,12 @@ export class Random {
   pick<T>(items: readonly T[]): T {
     return items[this.between(0, items.length - 1)] as T;
   }
+  shuffle<T>(items: readonly T[]): T[] {
+    const shuffled = [...items];
+    for (let at = shuffled.length - 1; at > 0; at--) {
+      const other = this.between(0, at);
+      [shuffled[at], shuffled[other]] = [shuffled[other] as T, shuffled[at] as T];
+    }
+    return shuffled;
+  }
 }

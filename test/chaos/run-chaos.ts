@@ -1,49 +1,58 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, SandboxError } from "@sandpiper/sdk";
-import { listLeft } from "../../bench/leftovers.ts";
-import { walk } from "../../bench/walk.ts";
+import { type Client, type CreateSandboxBody, SandboxError } from "@sandpiper/sdk";
+import { MACHINE } from "../node/qemu-home.ts";
 import { type ChaosBed, type StoreKind, startChaosBed } from "./chaos-bed.ts";
-import { faults } from "./faults.ts";
+import type { ChaosReport } from "./chaos-report.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { ProviderName } from "./faults/fault.ts";
+import { type PlannedFault, type PlannedRound, planFaults } from "./faults/fault-plan.ts";
+import { findLeaks } from "./find-leaks.ts";
 import { InstanceWatch } from "./instance-watch.ts";
 import { Random } from "./random.ts";
 import { requests } from "./requests.ts";
 import { SandboxWriter } from "./sandbox-writer.ts";
+import { SchedulerLag } from "./scheduler-lag.ts";
 
-/** The checkpoint policy of each sandbox: every second, after every command, or only on a handoff. */
-const POLICIES = [{ everyMs: 1000, keepLast: 3 }, { perCommand: true, keepLast: 2 }, null];
+/** The sandboxes in use, with the policy of their checkpoints; without one, the default of a cluster. */
+const SLOTS = [
+  { provider: "gvisor", policy: { everyMs: 1000, keepLast: 3 } },
+  { provider: "gvisor", policy: { perCommand: true, keepLast: 2 } },
+  { provider: "gvisor", policy: undefined },
+  { provider: "docker", policy: { everyMs: 3000, keepLast: 3 } },
+  { provider: "qemu", policy: { everyMs: 10_000, keepLast: 2 } },
+] as const satisfies { provider: ProviderName; policy: object | undefined }[];
 /** Longer than a node waits for a sandbox whose owner has died. */
 const PROGRESS_MS = 45_000;
-const DESTROY_MS = 45_000;
-/** A store's objects of single sandboxes; chunks are shared, and garbage collection removes them later. */
-const SANDBOX_PREFIXES = ["locks/", "states/", "checkpoints/", "nodes/"];
+const REQUEST_MS = 60_000;
+/** The first machine of a node boots. */
+const CREATE_MS = { gvisor: 60_000, docker: 60_000, qemu: 240_000 };
+const CREATE_TRIES = 5;
+const FINISH_MS = 60_000;
+/** What a store with damaged objects answers; not after their repair. */
+const DAMAGED = /checkpoint_damaged|object_damaged|object_forged|object_replayed/;
 
 export interface ChaosOptions {
-  readonly rounds: number;
+  readonly faults: number;
   readonly seed: number;
   readonly store: StoreKind;
+  readonly providers: readonly ProviderName[];
   readonly log: (line: string) => void;
   /** Receives the nodes' logs at the end. */
   readonly logDirectory?: string | undefined;
 }
 
-export interface ChaosReport {
-  /** Broken promises. */
-  readonly violations: readonly string[];
-  readonly counts: Readonly<Record<string, number>>;
-  /** The number of faults, failed requests and failed writes of each kind. */
-  readonly happened: Readonly<Record<string, number>>;
-}
-
-/** Injects faults into nodes, store and disks, round by round, while clients write. */
+/** Injects faults into nodes, instances, store, disks, networks, objects and clocks, round by round, while clients write. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const random = new Random(options.seed);
-  await using bed = await startChaosBed({ store: options.store, random: new Random(options.seed + 1) });
-  const run = new ChaosRun(options, bed, random);
+  await using lag = new SchedulerLag();
+  const random = new Random(options.seed + 1);
+  await using bed = await startChaosBed({ store: options.store, providers: options.providers, random });
+  const run = new ChaosRun(options, bed, lag);
   using watch = new InstanceWatch({
     places: bed.nodes.map(({ place }) => place),
-    onOverlap: (id, places) => run.violate(`sandbox ${id} runs in ${places.length} places: ${places.join(", ")}`),
+    engines: bed.engines,
+    onOverlap: (id, places) => run.violate("ownedTwice", `sandbox ${id} runs in: ${places.join(", ")}`),
   });
   try {
     await run.play();
@@ -53,36 +62,49 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   return run.report({ looks: watch.looks, seen: watch.seen });
 }
 
+/** The rules of docs/chaos.md. */
+type Rule = "lost" | "repeated" | "ownedTwice" | "leaks" | "unanswered" | "stuck";
+
 class ChaosRun {
   readonly #options: ChaosOptions;
   readonly #bed: ChaosBed;
+  readonly #lag: SchedulerLag;
+  readonly #deadlines: Deadlines;
+  /** For choices that change nothing in the plan of faults. */
   readonly #random: Random;
   readonly #clients: readonly Client[];
   readonly #violations: string[] = [];
+  readonly #broken: Record<Rule, number> = { lost: 0, repeated: 0, ownedTwice: 0, leaks: 0, unanswered: 0, stuck: 0 };
   readonly #happened = new Map<string, number>();
+  readonly #slots: readonly (typeof SLOTS)[number][];
   readonly #writers: SandboxWriter[] = [];
   readonly #retired: SandboxWriter[] = [];
   /** Every sandbox that existed during the run. */
   readonly #ids = new Set<string>();
 
-  constructor(options: ChaosOptions, bed: ChaosBed, random: Random) {
+  constructor(options: ChaosOptions, bed: ChaosBed, lag: SchedulerLag) {
     this.#options = options;
     this.#bed = bed;
-    this.#random = random;
+    this.#lag = lag;
+    this.#random = new Random(options.seed + 2);
     this.#clients = bed.nodes.map((node) => node.client(bed.apiKey));
+    this.#slots = SLOTS.filter(({ provider }) => options.providers.includes(provider));
+    this.#deadlines = new Deadlines({ lag, onMissed: (missed) => this.violate("unanswered", missed) });
   }
 
-  violate(violation: string): void {
-    this.#violations.push(violation);
-    this.#log(`VIOLATION ${violation}`);
+  violate(rule: Rule, violation: string): void {
+    this.#broken[rule]++;
+    this.#violations.push(`${rule}: ${violation}`);
+    this.#log(`VIOLATION ${rule}: ${violation}`);
   }
 
   async play(): Promise<void> {
-    for (const policy of POLICIES) await this.#makeSandbox(policy);
-    for (let round = 1; round <= this.#options.rounds; round++) {
-      await this.#playRound(round);
-    }
-    await this.#finish();
+    const { faults, seed, store } = this.#options;
+    const plan = planFaults({ faults, store, sandboxes: this.#slots.length, random: new Random(seed) });
+    for (const at of this.#slots.keys()) await this.#makeSandbox(at);
+    await this.#settle(0);
+    for (const [index, round] of plan.entries()) await this.#playRound(index + 1, round);
+    await this.#finish(plan.length);
   }
 
   keepLogs(): void {
@@ -100,39 +122,54 @@ class ChaosRun {
     }
     return {
       violations: this.#violations,
+      broken: this.#broken,
       counts: {
-        rounds: this.#options.rounds,
+        faults: this.#options.faults,
         sandboxes: this.#ids.size,
         acknowledged: sum(({ ledger }) => ledger.acknowledged),
         rollbacks: sum(({ ledger }) => ledger.rollbacks),
         setBack: sum(({ ledger }) => ledger.setBack),
+        ...this.#deadlines.counts,
+        waitedForProcessorMs: this.#lag.totalMs,
+        longestSchedulerLagMs: this.#lag.longestMs,
         ...watched,
       },
       happened: Object.fromEntries([...this.#happened].sort()),
     };
   }
 
-  async #playRound(round: number): Promise<void> {
-    const context = { bed: this.#bed, random: this.#random, log: (line: string) => this.#log(`${round} ${line}`) };
-    const [name, fault] = this.#random.pick(faults);
-    this.#count(`fault: ${name}`);
-    const broken = fault(context).catch((thrown) => this.violate(`after ${name}: ${thrown}`));
-    await sleep(this.#random.between(0, 1500));
-    const asked = this.#ask(round);
-    await Promise.all([broken, asked]);
+  async #playRound(number: number, { faults, request, settles }: PlannedRound): Promise<void> {
+    const injected = faults.map((planned) => this.#inject(number, planned));
+    await Promise.all([...injected, this.#ask(number, request)]);
     // Some rounds begin before the cluster has recovered from the previous one.
-    if (this.#random.next() < 0.3) return;
-    await this.#settle(round);
+    if (settles) await this.#settle(number);
   }
 
-  async #ask(round: number): Promise<void> {
-    const [name, request] = this.#random.pick(requests);
-    const { id } = this.#random.pick(this.#writers);
-    const { nodes, apiKey } = this.#bed;
-    const onMade = (made: string) => void this.#ids.add(made);
-    this.#log(`${round} ${name} of ${id}`);
+  async #inject(round: number, { fault, sandbox, afterMs, seed }: PlannedFault): Promise<void> {
+    await sleep(afterMs);
+    this.#count(`fault: ${fault.kind}`);
+    const target = (this.#writers[sandbox] as SandboxWriter).sandbox;
+    if (fault.area === "instance" || fault.area === "object") this.#count(`fault on ${target.provider}`);
+    const log = (line: string) => this.#log(`${round} ${line}`);
     try {
-      await request({ id, nodes, apiKey, clients: this.#clients, random: this.#random, onMade });
+      await fault.inject({ bed: this.#bed, random: new Random(seed), sandbox: target, log });
+    } catch (thrown) {
+      this.violate("stuck", `after ${fault.kind}: ${thrown}`);
+    }
+  }
+
+  async #ask(round: number, { name, sandbox, afterMs, seed }: PlannedRound["request"]): Promise<void> {
+    await sleep(afterMs);
+    const [, request] = requests.find(([each]) => each === name) ?? [];
+    const { id, provider } = (this.#writers[sandbox] as SandboxWriter).sandbox;
+    const { nodes, apiKey } = this.#bed;
+    const context = { id, nodes, apiKey, clients: this.#clients, random: new Random(seed) };
+    const onMade = (made: string) => void this.#ids.add(made);
+    this.#log(`${round} ${name} of ${provider} ${id}`);
+    try {
+      await this.#deadlines.run(`${name} of ${provider} ${id}`, REQUEST_MS, async (signal) =>
+        request?.({ ...context, signal, onMade }),
+      );
       this.#count(`${name}: done`);
     } catch (thrown) {
       const { code, reason } = SandboxError.from(thrown);
@@ -144,71 +181,96 @@ class ChaosRun {
   async #settle(round: number): Promise<void> {
     for (const node of this.#bed.nodes) {
       if (node.isRunning) continue;
-      this.violate(`round ${round}: node ${node.name} exited unexpectedly: ${node.log.slice(-8).join("\n")}`);
+      this.violate("stuck", `round ${round}: node ${node.name} exited by itself: ${node.log.slice(-8).join("\n")}`);
       await node.revive();
     }
     await Promise.all(
-      this.#writers.map(async (writer) => {
+      this.#writers.map(async (writer, at) => {
         const isFine = await writer.progress(PROGRESS_MS);
         if (!isFine) {
           const last = [...writer.failures].map(([what, times]) => `${what} ${times}×`).join(", ");
-          this.violate(`round ${round}: sandbox ${writer.id} neither works nor fails permanently (${last})`);
+          this.violate("stuck", `round ${round}: sandbox ${writer.id} neither works nor fails permanently (${last})`);
         }
-        if (!isFine || writer.over !== undefined) await this.#replace(writer);
+        if (!isFine || writer.over !== undefined) await this.#replace(writer, at);
       }),
     );
   }
 
-  async #replace(writer: SandboxWriter): Promise<void> {
+  async #replace(writer: SandboxWriter, at: number): Promise<void> {
+    const over = writer.over ?? "stuck";
     await writer.stop();
-    const at = this.#writers.indexOf(writer);
-    const policy = POLICIES[at] ?? null;
-    this.#count(`over: ${writer.over ?? "stuck"}${policy === null ? "" : ", with automatic checkpoints"}`);
-    this.#log(`over ${writer.id}: ${writer.over}`);
-    if (writer.over?.startsWith("not_found")) this.violate(`sandbox ${writer.id} has disappeared`);
+    const { provider, policy } = this.#slots[at] as (typeof SLOTS)[number];
+    this.#count(`over: ${provider} ${over}${policy === undefined ? "" : ", with automatic checkpoints"}`);
+    this.#log(`over ${provider} ${writer.id}: ${over}`);
+    if (over.startsWith("not_found")) this.violate("lost", `sandbox ${writer.id} has disappeared`);
+    if (DAMAGED.test(over)) this.violate("lost", `sandbox ${writer.id} is ${over} although the store is repaired`);
     this.#retired.push(writer);
-    await this.#makeSandbox(policy, at);
+    await this.#makeSandbox(at);
   }
 
-  async #makeSandbox(policy: (typeof POLICIES)[number], at = this.#writers.length): Promise<void> {
-    const client = this.#random.pick(this.#clients);
-    const sandbox = await client.sandboxes.create({ memoryMib: 128, checkpointPolicy: policy ?? undefined });
-    this.#ids.add(sandbox.id);
+  async #makeSandbox(at: number): Promise<void> {
+    const { provider, policy } = this.#slots[at] as (typeof SLOTS)[number];
+    const size = provider === "qemu" ? MACHINE : { memoryMib: 128 };
+    const { id } = await this.#create({ provider, ...size, checkpointPolicy: policy });
     const writer = new SandboxWriter({
-      id: sandbox.id,
+      sandbox: { id, provider },
       clients: this.#clients,
       random: new Random(this.#random.between(0, 2 ** 31)),
-      onFault: (fault) => this.violate(fault),
+      deadlines: this.#deadlines,
+      lag: this.#lag,
+      onFault: (rule, fault) => this.violate(rule, fault),
     });
     this.#writers[at] = writer;
     writer.start();
   }
 
+  /** On a busy machine a node can lose a lease even while it creates the sandbox. */
+  async #create(options: CreateSandboxBody & { readonly provider: ProviderName }): Promise<{ readonly id: string }> {
+    for (let tries = 1; ; tries++) {
+      const client = this.#random.pick(this.#clients);
+      try {
+        const { provider } = options;
+        const created = await this.#deadlines.run(`create ${provider}`, CREATE_MS[provider], (signal) =>
+          client.sandboxes.create({ ...options, signal }),
+        );
+        this.#ids.add(created.id);
+        return created;
+      } catch (thrown) {
+        const { code, reason } = SandboxError.from(thrown);
+        this.#count(`create: ${code}/${reason}`);
+        if (tries === CREATE_TRIES) throw thrown;
+      }
+    }
+  }
+
   /** Destroys all sandboxes, stops the nodes and looks for leftovers. */
-  async #finish(): Promise<void> {
-    await this.#settle(this.#options.rounds);
+  async #finish(round: number): Promise<void> {
+    await this.#settle(round);
     for (const writer of this.#writers) {
       await writer.stop();
-      await writer.verify().catch((thrown) => this.violate(`sandbox ${writer.id} cannot be read: ${thrown}`));
+      await writer.verify().catch((thrown) => this.violate("lost", `sandbox ${writer.id} cannot be read: ${thrown}`));
     }
+    // Including sandboxes whose creation a client does not know of, because it lost the answer.
+    const [client] = this.#clients as [Client];
+    for await (const { id } of client.sandboxes.list()) this.#ids.add(id);
     for (const id of this.#ids) await this.#destroy(id);
+    for (const client of this.#clients) client.close();
     for (const node of this.#bed.nodes) await node.terminate();
-    for (const left of await findLeaks(this.#bed, [...this.#ids])) this.violate(`left: ${left}`);
+    for (const left of await findLeaks(this.#bed, [...this.#ids])) this.violate("leaks", left);
   }
 
   async #destroy(id: string): Promise<void> {
-    const endAt = performance.now() + DESTROY_MS;
+    const [client] = this.#clients as [Client];
+    const endAt = performance.now() + FINISH_MS;
     for (;;) {
       try {
-        const [node] = this.#bed.nodes;
-        const response = await fetch(`${node?.url}/v1/sandboxes/${id}`, {
-          method: "DELETE",
-          headers: { authorization: `Bearer ${this.#bed.apiKey}` },
+        return await this.#deadlines.run(`destroy ${id}`, REQUEST_MS, async (signal) => {
+          await (await client.sandboxes.connect(id, { signal })).destroy({ signal });
         });
-        if (response.ok || response.status === 404) return;
-        throw new Error(await response.text());
       } catch (thrown) {
-        if (performance.now() > endAt) return this.violate(`sandbox ${id} cannot be destroyed: ${thrown}`);
+        const error = SandboxError.from(thrown);
+        if (error.code === "not_found" || error.reason === "sandbox_destroyed") return;
+        if (performance.now() > endAt) return this.violate("leaks", `sandbox ${id} cannot be destroyed: ${thrown}`);
         await sleep(500);
       }
     }
@@ -221,18 +283,4 @@ class ChaosRun {
   #log(line: string): void {
     this.#options.log(`${new Date().toISOString()} ${line}`);
   }
-}
-
-/** Leftovers of destroyed sandboxes on stopped nodes and in the store. */
-async function findLeaks({ nodes, shared }: ChaosBed, ids: readonly string[]): Promise<string[]> {
-  const left: string[] = [];
-  for (const { homeDir, name } of nodes) {
-    left.push(...(await listLeft(join(homeDir, "node"), ids)));
-    const scratch = await walk(join(homeDir, "checkpoints"));
-    left.push(...scratch.map((entry) => `scratch of ${name}: ${entry.name}`));
-  }
-  for (const prefix of SANDBOX_PREFIXES) {
-    for await (const { key } of shared.store.list(prefix)) left.push(`object ${key}`);
-  }
-  return [...new Set(left)];
 }

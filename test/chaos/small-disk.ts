@@ -1,10 +1,9 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../../bench/run.ts";
 
 const FILLING = ".filling";
-const MIB = 1024 * 1024;
 
 /** A small file system in memory that a test can fill. */
 export class SmallDisk implements AsyncDisposable {
@@ -23,14 +22,16 @@ export class SmallDisk implements AsyncDisposable {
   /** Fills the disk up to the given number of free bytes. */
   async fill(leftBytes = 0): Promise<void> {
     const { bavail, bsize } = await statfs(this.path);
-    let missing = bavail * bsize - leftBytes;
-    try {
-      for (let part = 0; missing > 0; part++, missing -= MIB) {
-        writeFileSync(join(this.path, `${FILLING}-${part}`), Buffer.alloc(Math.min(MIB, missing), 1));
-      }
-    } catch (thrown) {
-      // Another process used the last free bytes.
-      if ((thrown as NodeJS.ErrnoException).code !== "ENOSPC") throw thrown;
+    const missing = bavail * bsize - leftBytes;
+    // Another process may use the last free bytes meanwhile; then smaller files take the rest.
+    for (let bytes = missing, part = 0; bytes >= bsize; part++) {
+      const isFilled = await run("fallocate", ["--length", String(bytes), join(this.path, `${FILLING}-${part}`)]).then(
+        () => true,
+        () => false,
+      );
+      if (isFilled) return;
+      const left = await statfs(this.path);
+      bytes = Math.min(bytes / 2, left.bavail * left.bsize - leftBytes);
     }
   }
 

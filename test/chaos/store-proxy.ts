@@ -17,7 +17,7 @@ export interface StoreTrouble {
   readonly delayMs: number;
 }
 
-const none: StoreTrouble = { errors: 0, cuts: 0, lostAnswers: 0, delayMs: 0 };
+export const noTrouble: StoreTrouble = { errors: 0, cuts: 0, lostAnswers: 0, delayMs: 0 };
 
 /** A proxy between nodes and their S3 server that injects errors, cuts and delays. */
 export class StoreProxy implements AsyncDisposable {
@@ -26,7 +26,7 @@ export class StoreProxy implements AsyncDisposable {
   readonly #target: URL;
   readonly #random: Random;
   readonly #agent = new Agent({ keepAlive: true });
-  trouble: StoreTrouble = none;
+  trouble: StoreTrouble = noTrouble;
 
   private constructor(server: Server, target: URL, random: Random) {
     this.#server = server;
@@ -45,7 +45,7 @@ export class StoreProxy implements AsyncDisposable {
   }
 
   heal(): void {
-    this.trouble = none;
+    this.trouble = noTrouble;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

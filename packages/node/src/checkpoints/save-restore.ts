@@ -152,6 +152,13 @@ export class SaveRestore {
     await providers.destroy(provider, id);
   }
 
+  /** Removes everything of a sandbox that another node runs from now on, also what an instance left that ended by itself. */
+  async forget({ id, provider }: SandboxRecord): Promise<void> {
+    const { registry, providers } = this.#options;
+    registry.detach(id);
+    await providers.remove(provider, id);
+  }
+
   /** Restores a checkpoint into a running sandbox. */
   async restore(
     record: SandboxRecord,

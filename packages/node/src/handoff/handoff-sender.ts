@@ -80,7 +80,7 @@ export class HandoffSender {
     registry
       .serialize(id, async () => {
         registry.drop(id);
-        await saveRestore.retire(record);
+        await saveRestore.forget(record);
         // Until now the lease guard also killed new instances of the sandbox; from now on it can run here again.
         ownership.unwatch(id);
       })
@@ -105,7 +105,7 @@ export class HandoffSender {
         registry.drop(id);
         registry.emit("sandbox.moved", record);
       } finally {
-        await saveRestore.retire(record);
+        await saveRestore.forget(record);
       }
       mark("ended");
       onHandoff?.({ id, side: "sender", stepsMs });

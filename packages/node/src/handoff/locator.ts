@@ -227,6 +227,8 @@ export class Locator {
       return false;
     }
     const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
+    // Its recovery may have failed when it failed itself, for example on a full disk.
+    if (isVisible && record.state === "failed" && purpose !== "end") await checkpoints.recover(id);
     if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
     if (isVisible && purpose !== "end") await checkpoints.restoreStopped(id);
     // Waking a paused sandbox uses memory, so it requires the right to use the sandbox.

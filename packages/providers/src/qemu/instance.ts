@@ -10,7 +10,7 @@ import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import type { QemuState } from "./host.ts";
 import { agentChannel } from "./machine/agent-channel.ts";
-import { findTrouble } from "./machine/find-trouble.ts";
+import { continueBlocked, findTrouble } from "./machine/find-trouble.ts";
 import { GuestPulse } from "./machine/guest-pulse.ts";
 import { AGENT_SOCKET, CONSOLE_LOG } from "./machine/machine-arguments.ts";
 import { prepareMigration, saveState } from "./machine/migration.ts";
@@ -32,6 +32,8 @@ export class QemuInstance extends MachineInstance<SocketChannel> implements Inst
   #isHeard = false;
   /** True while a checkpoint is taken. */
   #isStill = false;
+  /** True while the host's disk is full. */
+  #isBlocked = false;
   #unused: Socket | undefined;
   #needsResync: boolean;
 
@@ -71,7 +73,7 @@ export class QemuInstance extends MachineInstance<SocketChannel> implements Inst
         this.#isHeard = false;
         return isHeard;
       },
-      isStill: () => this.#isStill,
+      isStill: () => this.#isStill || this.#isBlocked,
       onSilent: (message) => this.silent(message),
     });
   }
@@ -104,8 +106,9 @@ export class QemuInstance extends MachineInstance<SocketChannel> implements Inst
     this.#monitor.close();
   }
 
-  protected ask(): Promise<string | undefined> {
-    return findTrouble(this.#monitor);
+  protected async ask(): Promise<string | undefined> {
+    this.#isBlocked = !this.#isStill && (await continueBlocked(this.#monitor));
+    return await findTrouble(this.#monitor);
   }
 
   protected override stopListening(): void {

@@ -7,3 +7,14 @@ export async function findTrouble(monitor: Pick<QmpClient, "execute">): Promise<
     ? `its virtual machine has stopped: ${status}`
     : undefined;
 }
+
+/**
+ * Lets a machine continue that QEMU stopped because the host's disk was full: its write is repeated. Resolves to whether the
+ * machine had stopped, so that its silence does not count.
+ */
+export async function continueBlocked(monitor: Pick<QmpClient, "execute">): Promise<boolean> {
+  const { status } = await monitor.execute("query-status", {});
+  if (status !== "io-error") return false;
+  await monitor.execute("cont", {});
+  return true;
+}
