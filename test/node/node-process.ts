@@ -21,9 +21,9 @@ export class NodeProcess implements AsyncDisposable {
     return this.#child.pid as number;
   }
 
-  static async start(config: NodeConfigOptions): Promise<NodeProcess> {
+  static async start(config: NodeConfigOptions, env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
     const program = fileURLToPath(new URL("node-program.ts", import.meta.url));
-    const child = fork(program, [JSON.stringify(config)], { detached: true });
+    const child = fork(program, [JSON.stringify(config)], { detached: true, env: { ...process.env, ...env } });
     const [message] = await Promise.race([
       once(child, "message"),
       once(child, "exit").then(([code]) => Promise.reject(new Error(`the node did not start: exit code ${code}`))),

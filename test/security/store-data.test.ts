@@ -126,7 +126,7 @@ describe("write access to the store", () => {
       expect(await rejection(load()), JSON.stringify(files)).toMatchObject(damaged);
     }
     const state = `states/${owner.id}.state`;
-    const content = savedSandboxJson({ record: sandboxRecord(owner), requirements: {}, checkpoints: [] });
+    const content = savedSandboxJson({ record: sandboxRecord(owner), requirements: {}, checkpoints: [] }, undefined);
     for (const text of ["{", JSON.stringify({ ...content, record: { ...sandboxRecord(owner), memoryMib: "much" } })]) {
       const states = new SealedStates(store, keyring);
       await states.put(state, Buffer.from(text));

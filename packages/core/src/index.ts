@@ -80,11 +80,13 @@ export type {
   InstanceSpec,
   PingAgent,
   PreparedInstance,
+  PrepareInstanceOptions,
   ProvideOptions,
   Provider,
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
+  RequirementsOptions,
   ServiceCommand,
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";

@@ -128,6 +128,18 @@ export interface PreparedInstance {
 /** Requirements of a node that restores a checkpoint, as strings to compare and show. */
 export type CheckpointRequirements = Readonly<Record<string, string>>;
 
+export interface RequirementsOptions {
+  /** The requirements of a checkpoint. A host with several versions of a runtime answers for the one that these name. */
+  readonly saved?: CheckpointRequirements | undefined;
+  /** An instance of this host, which an earlier version of the runtime may run. */
+  readonly instance?: SandboxId | undefined;
+}
+
+export interface PrepareInstanceOptions {
+  /** The requirements of the checkpoint to restore. */
+  readonly saved?: CheckpointRequirements | undefined;
+}
+
 export interface ConnectedChannel {
   readonly channel: Channel;
   /** True when an earlier caller may have left half a frame on the same byte stream. */
@@ -164,9 +176,9 @@ export interface Provider {
   /** Takes over a running instance that no living program owns. */
   adopt(id: SandboxId): Promise<Instance>;
   /** Prepares an instance for `restore`. On failure or abort it removes everything it created. */
-  prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance>;
+  prepare(spec: InstanceSpec, signal: AbortSignal, options?: PrepareInstanceOptions): Promise<PreparedInstance>;
   /** The requirements of checkpoints that this host takes of this image; a node with equal ones can restore them. */
-  checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
+  checkpointRequirements(rootfs: string, options?: RequirementsOptions): Promise<CheckpointRequirements>;
   /** Removes the leftovers of an instance by its id; ignores an unknown id. */
   remove(id: SandboxId, options?: DestroyOptions): Promise<void>;
   /** Ends prepared instances; others keep running. */

@@ -63,7 +63,7 @@ async function openBed() {
   const record = sandboxRecord({ ...owner, labels: { a: "b" }, metadata: { c: [1] } });
   await new SealedStates(control, keyring).put(
     `states/${owner.id}.state`,
-    Buffer.from(JSON.stringify(savedSandboxJson({ record, requirements: {}, checkpoints: [] }))),
+    Buffer.from(JSON.stringify(savedSandboxJson({ record, requirements: {}, checkpoints: [] }, undefined))),
   );
   const names = new SharedNames({ store: control, clock, isNamed: async () => true });
   await names.take({ tenant: "mine", name: "box", id: owner.id });

@@ -219,6 +219,21 @@ describe("opening", () => {
   const hello = (id: string) =>
     `{"jsonrpc":"2.0","id":"${id}","result":{"generation":1,"version":"1","boot_id":"b","epoch":0,"methods":[],"languages":[],"processes":[]}}\n`;
 
+  it("refuses an agent of a newer generation, and names both", async () => {
+    const agent = new ScriptedAgent();
+    agent.on("hello", () => {});
+    const opening = rejection(
+      AgentClient.open({ channel: agent.channel, needsResync: false }, { randomUuid: () => "mine" }),
+    );
+    await settle();
+    agent.raw(text(hello("mine").replace('"generation":1', '"generation":2')));
+    expect(await opening).toMatchObject({
+      code: "failed_precondition",
+      reason: "agent_too_new",
+      details: { found: 2, known: 1 },
+    });
+  });
+
   it("ends an earlier caller's frame with padding before its hello", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client({ needsResync: true });

@@ -72,6 +72,7 @@ export class AgentClient {
     try {
       client.#connection.open(id, connected.needsResync);
       client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
+      requireKnownGeneration(client.label, client.#hello.generation);
       // Not sent with hello: an answer before hello's would be skipped as an earlier caller's.
       if (options.pings) await client.ping({ signal });
       return client;
@@ -202,4 +203,13 @@ export class AgentClient {
   async listDir(path: string): Promise<AgentResult<"list_dir">["entries"]> {
     return (await this.call("list_dir", { path })).entries;
   }
+}
+
+/** Agents of earlier generations are supported. */
+function requireKnownGeneration(label: string, found: number): void {
+  if (found <= PROTOCOL_GENERATION) return;
+  throw new SandboxError("agent_too_new", {
+    message: `the agent of ${label} speaks generation ${found} of the protocol, but this program speaks at most generation ${PROTOCOL_GENERATION}`,
+    details: { found, known: PROTOCOL_GENERATION },
+  });
 }

@@ -31,6 +31,7 @@ export async function connectAgent(instance: Instance, options: ConnectAgentOpti
       try {
         return await attempt(instance, { ...options, clock, label, exited: instance.exited, signal: giveUp.signal });
       } catch (thrown) {
+        if (thrown instanceof SandboxError && thrown.reason === "agent_too_new") throw thrown;
         lastError = thrown;
       }
       await pause(clock, CONNECT_RETRY_MS, giveUp.signal);

@@ -3,7 +3,8 @@ import { z } from "zod";
 import type { JsonObject } from "./json-object.ts";
 import { leaseLost } from "./lease-errors.ts";
 
-export const fencedStateSchema = z.object({
+/** Loose: a node preserves the fields that a newer version added. */
+export const fencedStateSchema = z.looseObject({
   /** The epoch of the lease under which it was last claimed. */
   epoch: z.int().positive(),
   /** Counts writes. */

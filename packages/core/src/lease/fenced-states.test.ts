@@ -27,6 +27,27 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(id)).toEqual({ checkpoint: "two" });
   });
 
+  it("and its lock keep the fields that a newer version added, through every write of an owner of this version", async () => {
+    const { cluster, id, a, b, lease } = await heldByA();
+    const state = await a.states.claim(id, 1);
+    await state.commit("by a");
+    await lease.release();
+    const { store } = cluster;
+    for (const key of [`locks/${id}.lock`, `states/${id}.state`]) {
+      const stored = JSON.parse(new TextDecoder().decode((await store.get(key))?.bytes));
+      await store.put(key, new TextEncoder().encode(JSON.stringify({ ...stored, later: { added: true } })));
+    }
+    const next = acquired(await b.leases.acquire(id)).lease;
+    await (await b.states.claim(id, next.epoch)).commit("by b");
+    await cluster.clock.advance(DURATION_MS);
+    await next.release();
+    for (const key of [`locks/${id}.lock`, `states/${id}.state`]) {
+      const stored = JSON.parse(new TextDecoder().decode((await store.get(key))?.bytes));
+      expect(stored.later).toEqual({ added: true });
+    }
+    expect(await a.states.read(id)).toBe("by b");
+  });
+
   it("is not written by an owner whose lease has ended", async () => {
     const { cluster, a, old } = await stale();
     expect(await rejection(old.commit("late"))).toMatchObject({ code: "conflict", reason: "lease_lost" });

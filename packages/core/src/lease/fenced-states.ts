@@ -56,7 +56,7 @@ export class FencedStates {
         if (known !== undefined && known.value.epoch > epoch) throw leaseLost(id, epoch);
         if (!lease.isHeld) throw leaseLost(id, epoch);
         const { revision = 0, content } = known?.value ?? {};
-        const written = await object.swap(known, { epoch, revision: revision + 1, nonce, content });
+        const written = await object.swap(known, { ...known?.value, epoch, revision: revision + 1, nonce, content });
         if (written !== undefined) return written;
       }
     });
@@ -81,7 +81,7 @@ export class FencedStates {
     content: unknown,
   ): () => Promise<Versioned<FencedState>> {
     const { epoch, revision } = known.value;
-    const next = { epoch, revision: revision + 1, nonce: crypto.randomUUID(), content };
+    const next = { ...known.value, epoch, revision: revision + 1, nonce: crypto.randomUUID(), content };
     return async () => {
       for (let base = known; ; ) {
         if (!lease.isHeld) throw leaseLost(lease.id, epoch);

@@ -67,6 +67,7 @@ export class LockBid {
     const nonce = crypto.randomUUID();
     this.#attempts.set(nonce, attempt);
     const written = await lock.swap(stored, {
+      ...stored?.value,
       owner: node.id,
       url: node.url,
       timestamp: Math.floor(startedAt.wallMs / 1000),

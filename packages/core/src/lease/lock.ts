@@ -12,7 +12,8 @@ const waiterSchema = z.object({
   nonce: z.string(),
 });
 
-export const lockSchema = z.object({
+/** Loose: a node preserves the fields that a newer version added. */
+export const lockSchema = z.looseObject({
   /** The node that holds it; null after a release. A released lock stays, for its epoch. */
   owner: z.string().nullable(),
   /** When the owner wrote it last, in seconds. */

@@ -83,10 +83,10 @@ export class SandboxManager implements AsyncDisposable {
   }
 
   /** Prepares an instance for a saved sandbox; `restore` restores and registers it. */
-  async prepare(options: SandboxConfigOptions, { id, signal }: PrepareOptions): Promise<PreparedSandbox> {
+  async prepare(options: SandboxConfigOptions, { id, signal, saved }: PrepareOptions): Promise<PreparedSandbox> {
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
     const provider = this.#provider;
-    const instance = await Sandbox.prepare(provider, config, { id, signal });
+    const instance = await Sandbox.prepare(provider, config, { id, signal, saved });
     return {
       restore: (directory, { createdAt, signal: caller, onRestored }) => {
         const restore = async (path: string, abort: AbortSignal) => {

@@ -30,6 +30,7 @@ import type {
   InstanceExit,
   InstanceRecord,
   PreparedInstance,
+  PrepareInstanceOptions,
   Provider,
   ProviderCapabilities,
   ProviderName,
@@ -47,7 +48,7 @@ import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } fro
 import { type SandboxMetrics, sandboxMetrics } from "./sandbox-metrics.ts";
 import { canTransition, requireReady, type SandboxState, transition } from "./sandbox-state.ts";
 
-export interface PrepareOptions {
+export interface PrepareOptions extends PrepareInstanceOptions {
   readonly id: SandboxId;
   readonly signal?: AbortSignal | undefined;
 }
@@ -141,7 +142,8 @@ export class Sandbox implements AsyncDisposable {
 
   /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
   static prepare(provider: Provider, config: SandboxConfig, options: PrepareOptions): Promise<PreparedInstance> {
-    return provider.prepare(instanceSpec(options.id, config), options.signal ?? new AbortController().signal);
+    const { id, signal = new AbortController().signal, saved } = options;
+    return provider.prepare(instanceSpec(id, config), signal, { saved });
   }
 
   /** Restores a saved sandbox in a prepared instance. */

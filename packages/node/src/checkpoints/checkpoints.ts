@@ -260,7 +260,9 @@ export class Checkpoints {
     // A failed sandbox lost no mistake that its owner wants to undo, so its newest checkpoint is the right one.
     const newest = record.endedAt === null ? undefined : saved?.checkpoints.at(-1)?.id;
     const checkpoint = findCheckpoint(saved, wanted ?? newest);
-    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
+    const { requirements: required } = checkpoint;
+    const here = await saveRestore.requirements(record, { saved: required });
+    requireRestorable(`checkpoint ${checkpoint.id}`, required, here);
     await using scratch = await checkpointStore.scratch();
     await checkpointStore.load(record, checkpoint.id, scratch.path);
     if (registry.running(record.id) !== undefined) registry.instance(record.id).sandbox.halt();
@@ -270,7 +272,7 @@ export class Checkpoints {
       if (endedAt !== null)
         registry.change(record.id, { state: "restoring", endedAt: null, name: this.#freeName(record) });
       const target = this.#markRolledBack(this.#currentRecord(record), checkpoint);
-      const ready = await saveRestore.restoreFrom(target, scratch.path);
+      const ready = await saveRestore.restoreFrom(target, scratch.path, { saved: required });
       await this.#announceRollback(ready);
       return ready;
     } catch (thrown) {

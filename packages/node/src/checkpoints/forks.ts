@@ -1,4 +1,4 @@
-import type { Clock, PreparedSandbox } from "@sandpiper/core";
+import type { CheckpointRequirements, Clock, PreparedSandbox } from "@sandpiper/core";
 import { type CreateSandboxBody, createSandboxId, type ForkBody, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -71,7 +71,8 @@ export class Forks {
     }
     // Forks share caches with the sandboxes of the caller's tenant, not of the original's.
     const container = withoutHostPorts(record.container);
-    const key = instanceKey({ ...record, container, tenant: principal.tenant });
+    const required = await this.#requirements(record, body.checkpoint);
+    const key = instanceKey({ ...record, container, tenant: principal.tenant }, required);
     const instances = Array.from({ length: count }, () => prepared.take(key));
     const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
     const created = await registry.serialize(record.id, () =>
@@ -94,12 +95,14 @@ export class Forks {
     this.#options.volumes.requireOwn(principal.tenant, record);
     this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, 1);
-    requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saveRestore.requirements(record));
+    const { requirements: required } = checkpoint;
+    const here = await saveRestore.requirements(record, { saved: required });
+    requireRestorable(`checkpoint ${checkpointId}`, required, here);
     const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
     using reservation = await capacity.reserveShared(principal, record);
     await reservation?.bind(fork.id);
     await using scratch = await checkpointStore.scratch();
-    const instance = await providers.prepare(instanceKey(fork), { id: fork.id });
+    const instance = await providers.prepare(instanceKey(fork, required), { id: fork.id });
     try {
       await checkpointStore.load(record, checkpointId, scratch.path);
     } catch (thrown) {
@@ -137,6 +140,15 @@ export class Forks {
     throw failed.reason;
   }
 
+  /** What an instance must match to become a fork. */
+  async #requirements(record: SandboxRecord, wanted: string | undefined): Promise<CheckpointRequirements> {
+    const { registry, ownership, saveRestore } = this.#options;
+    if (wanted === undefined && registry.running(record.id) !== undefined) {
+      return await saveRestore.requirements(record, { instance: record.id });
+    }
+    return findCheckpoint(await ownership.peek(record.id), wanted).requirements;
+  }
+
   async #copyTo(directory: string, record: SandboxRecord, wanted: string | undefined): Promise<void> {
     const { registry, ownership, saveRestore, checkpointStore } = this.#options;
     if (wanted === undefined && registry.running(record.id) !== undefined) {
@@ -144,7 +156,8 @@ export class Forks {
       return;
     }
     const checkpoint = findCheckpoint((await ownership.state(record.id)).content, wanted);
-    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
+    const here = await saveRestore.requirements(record, { saved: checkpoint.requirements });
+    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, here);
     await checkpointStore.load(record, checkpoint.id, directory);
   }
 
@@ -172,7 +185,7 @@ export class Forks {
     // Both must settle before a failure is undone: each leaves something to clean up.
     const [restored, owned] = await Promise.allSettled([
       instance.restore(directory, { createdAt: fork.createdAt }),
-      ownership.begin({ ...fork, state: "ready" }, () => saveRestore.requirements(fork)),
+      ownership.begin({ ...fork, state: "ready" }, () => saveRestore.requirements(fork, { instance: fork.id })),
     ]);
     if (restored.status === "rejected") throw restored.reason;
     if (owned.status === "rejected") throw owned.reason;

@@ -21,4 +21,13 @@ describe("the requirements of a checkpoint", () => {
       }),
     );
   });
+
+  it("name the missing release of gVisor and the command that adds it", () => {
+    const here = { ...saved, runtime: "runsc 2" };
+    expect(() => requireRestorable("it", saved, here)).toThrow(
+      expect.objectContaining({
+        hint: expect.stringMatching(/^keep runsc release 1 on this node with `sandpiper releases add/),
+      }),
+    );
+  });
 });

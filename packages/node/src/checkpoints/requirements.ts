@@ -17,6 +17,18 @@ export function requireRestorable(subject: string, saved: CheckpointRequirements
   if (unmet.length === 0) return;
   throw new SandboxError("incompatible_node", {
     message: `${subject} cannot be restored on this node: ${unmet.join("; ")}`,
+    hint: hintFor(saved, here),
     details: { unmet: [...unmet] },
   });
+}
+
+/** Programs can be installed beside newer ones; a processor or an image cannot. */
+function hintFor(saved: CheckpointRequirements, here: CheckpointRequirements): string | undefined {
+  const { runtime = "", agent = "" } = saved;
+  const missing = [
+    ...(runtime.startsWith("runsc ") && runtime !== here["runtime"] ? [`runsc release ${runtime.slice(6)}`] : []),
+    ...(agent !== "" && agent !== here["agent"] ? [`agent ${agent}`] : []),
+  ];
+  if (missing.length === 0) return undefined;
+  return `keep ${missing.join(" and ")} on this node with \`sandpiper releases add FILE\`, or use a node that has it; the checkpoint is unchanged`;
 }

@@ -1,4 +1,11 @@
-import { type Clock, type PreparedSandbox, type Sandbox, SandboxError } from "@sandpiper/core";
+import {
+  type CheckpointRequirements,
+  type Clock,
+  type PreparedSandbox,
+  type RequirementsOptions,
+  type Sandbox,
+  SandboxError,
+} from "@sandpiper/core";
 import type { CheckpointResource, SandboxId } from "@sandpiper/protocol";
 import type { Ownership } from "../ownership/ownership.ts";
 import { checkpointTotals } from "../ownership/saved-sandbox.ts";
@@ -32,6 +39,11 @@ export interface RestoreOptions {
   /** The caller's prepared instance. */
   readonly instance?: Promise<PreparedSandbox> | undefined;
   readonly onStep?: ((step: RestoreStep) => void) | undefined;
+}
+
+interface RestoreFilesOptions extends RestoreOptions {
+  /** The requirements of the checkpoint. */
+  readonly saved: CheckpointRequirements;
 }
 
 export interface SaveOptions {
@@ -68,7 +80,7 @@ export class SaveRestore {
     const next = [...before, { isAutomatic }];
     const checkpointCount = next.length - surplusOf(next, options).length;
     if (isLimited) capacity.requireCheckpoint(record, { checkpointCount });
-    const requirements = await this.requirements(record);
+    const requirements = await this.requirements(record, { instance: id });
     const startedAtMs = clock.monotonicMs();
     await using scratch = await checkpointStore.scratch();
     // Read before the save: the checkpoint contains everything up to this time.
@@ -125,7 +137,8 @@ export class SaveRestore {
       return checkpoint;
     } catch (thrown) {
       live.notifySave("failed");
-      if (sandbox.state === "stopped") await this.#restart(record, sandbox, scratch.path);
+      if (sandbox.state === "stopped")
+        await this.#restart(record, sandbox, { directory: scratch.path, saved: requirements });
       throw thrown;
     } finally {
       observeCheckpoint?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000);
@@ -166,13 +179,15 @@ export class SaveRestore {
     options: RestoreOptions = {},
   ): Promise<SandboxRecord> {
     const { checkpointStore, providers } = this.#options;
-    const prepared = options.instance ?? providers.prepare(instanceKey(record), { id: record.id });
+    const { requirements } = checkpoint;
+    const prepared = options.instance ?? providers.prepare(instanceKey(record, requirements), { id: record.id });
     // Awaited below; until then a rejection must not crash the node.
     prepared.catch(() => {});
     await using scratch = new AsyncDisposableStack();
     let path: string;
     try {
-      requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await this.requirements(record));
+      const here = await this.requirements(record, { saved: requirements });
+      requireRestorable(`checkpoint ${checkpoint.id}`, requirements, here);
       ({ path } = scratch.use(await checkpointStore.scratch()));
       await checkpointStore.load(record, checkpoint.id, path);
     } catch (thrown) {
@@ -180,18 +195,18 @@ export class SaveRestore {
       throw thrown;
     }
     options.onStep?.("loaded");
-    return await this.restoreFrom(record, path, { ...options, instance: prepared });
+    return await this.restoreFrom(record, path, { ...options, saved: requirements, instance: prepared });
   }
 
   /** Restores the files of a checkpoint. The record must exist, and no instance may run for it. */
   async restoreFrom(
     record: SandboxRecord,
     directory: string,
-    { instance, onStep }: RestoreOptions = {},
+    { instance, saved, onStep }: RestoreFilesOptions,
   ): Promise<SandboxRecord> {
     const { providers, registry, ownership, onError } = this.#options;
     const { id, createdAt } = record;
-    const prepared = await (instance ?? providers.prepare(instanceKey(record), { id }));
+    const prepared = await (instance ?? providers.prepare(instanceKey(record, saved), { id }));
     const state = await ownership.state(id).catch(async (thrown) => {
       await prepared.destroy();
       throw thrown;
@@ -223,8 +238,8 @@ export class SaveRestore {
     }
   }
 
-  requirements(record: SandboxRecord): Promise<Readonly<Record<string, string>>> {
-    return this.#options.providers.checkpointRequirements(record);
+  requirements(record: SandboxRecord, options: RequirementsOptions): Promise<CheckpointRequirements> {
+    return this.#options.providers.checkpointRequirements(record, options);
   }
 
   /** Deletes checkpoints that no state lists any more. A failure is harmless: they are unreachable already. */
@@ -244,12 +259,16 @@ export class SaveRestore {
   }
 
   /** Restarts a sandbox from the files of a checkpoint that could not be stored after the sandbox had stopped. */
-  async #restart(record: SandboxRecord, sandbox: Sandbox, directory: string): Promise<void> {
+  async #restart(
+    record: SandboxRecord,
+    sandbox: Sandbox,
+    { directory, saved }: { readonly directory: string; readonly saved: CheckpointRequirements },
+  ): Promise<void> {
     const { onError, registry } = this.#options;
     try {
       await sandbox.destroy();
       await this.retire(record);
-      await this.restoreFrom(record, directory);
+      await this.restoreFrom(record, directory, { saved });
     } catch (thrown) {
       const error = SandboxError.from(thrown);
       onError(error, record.id);

@@ -115,4 +115,21 @@ describe("a node's id", () => {
       expect.objectContaining({ code: "data_loss", reason: "node_id_corrupt" }),
     );
   });
+
+  it.each([
+    ["format", (text: string) => text.replace('"format":1', '"format":2')],
+    ["signature", (text: string) => text.replace("\nsandpiper-1 ", "\nsandpiper-2 ")],
+  ])("of a newer version, by its %s, refuses this version and stays unchanged", async (_, change) => {
+    await enter(0);
+    const before = Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString();
+    expect(change(before)).not.toBe(before);
+    await store.put("cluster.json", Buffer.from(change(before)));
+    expect(await rejection(enter(0))).toMatchObject({
+      code: "failed_precondition",
+      reason: "store_too_new",
+      details: { found: 2, known: 1 },
+      hint: expect.stringContaining("start the newer version"),
+    });
+    expect(Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString()).toBe(change(before));
+  });
 });

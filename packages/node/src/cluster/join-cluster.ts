@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import { z } from "zod";
 import { Keyring } from "../auth/keyring.ts";
-import { contentOf, signObject, verifyObject } from "../store/signed-object.ts";
+import { contentOf, signatureFormat, signObject, verifyObject } from "../store/signed-object.ts";
 import type { ClusterSecret, ClusterSecrets } from "./cluster-secret.ts";
 
 export const CLUSTER_OBJECT = "cluster.json";
@@ -11,7 +11,15 @@ export const BACKUP_OBJECT = "backup.json";
 /** Exists while a restore writes to the store. */
 export const RESTORE_OBJECT = "restoring.json";
 
-const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime() });
+/** The format of the store. It increases with a change that earlier versions must not ignore. */
+const FORMAT = 1;
+
+const clusterSchema = z.object({
+  id: z.uuid(),
+  createdAt: z.iso.datetime(),
+  /** Absent in stores of earlier versions. */
+  format: z.int().default(1),
+});
 
 export interface JoinedCluster {
   readonly id: string;
@@ -75,7 +83,7 @@ async function createCluster(
   const id = randomUUID();
   const createdAt = clock.now();
   const keyring = new Keyring({ secrets, salt: id });
-  const content = Buffer.from(JSON.stringify({ id, createdAt: createdAt.toISOString() }));
+  const content = Buffer.from(JSON.stringify({ id, createdAt: createdAt.toISOString(), format: FORMAT }));
   const name = { key: CLUSTER_OBJECT, sequence: createdAt.getTime() };
   const tag = await store.put(CLUSTER_OBJECT, signObject(keyring, name, content), { ifAbsent: true });
   return tag === undefined ? undefined : { id, createdAt, keyring };
@@ -87,8 +95,13 @@ function joinExisting(
   { store, secret }: Omit<JoinClusterOptions, "clock">,
 ): JoinedCluster {
   const content = contentOf(bytes);
-  if (content === undefined) throw isJson(bytes) ? notMigrated(store) : damaged(store, "it cannot be read");
-  const { id, createdAt } = parseCluster(content, store);
+  if (content === undefined) {
+    const found = signatureFormat(bytes);
+    if (found !== undefined) throw tooNew(store, { found, known: FORMAT });
+    throw isJson(bytes) ? notMigrated(store) : damaged(store, "it cannot be read");
+  }
+  const { id, createdAt, format } = parseCluster(content, store);
+  if (format > FORMAT) throw tooNew(store, { found: format, known: FORMAT });
   const secrets = secret.find();
   if (secrets === undefined) throw noSecret(store, secret);
   const keyring = new Keyring({ secrets, salt: id });
@@ -116,6 +129,13 @@ function isJson(bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
+}
+
+function tooNew({ label }: ObjectStore, versions: { readonly found: number; readonly known: number }): SandboxError {
+  return new SandboxError("store_too_new", {
+    message: `the store ${label} has format ${versions.found}, but this node supports at most format ${versions.known}; nothing was changed there`,
+    details: { store: label, ...versions },
+  });
 }
 
 function damaged({ label }: ObjectStore, why: string, cause?: unknown): SandboxError {

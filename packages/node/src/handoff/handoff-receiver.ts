@@ -158,7 +158,8 @@ export class HandoffReceiver {
   /** Checked before the owner gives up the sandbox: a sandbox that this node cannot run stays there. */
   async #requireRestorable({ record, requirements }: SavedSandbox): Promise<void> {
     this.#options.capacity.requireRestore();
-    requireRestorable(`sandbox ${record.id}`, requirements, await this.#options.saveRestore.requirements(record));
+    const here = await this.#options.saveRestore.requirements(record, { saved: requirements });
+    requireRestorable(`sandbox ${record.id}`, requirements, here);
   }
 }
 

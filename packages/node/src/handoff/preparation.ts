@@ -24,13 +24,16 @@ export class Preparation implements AsyncDisposable {
   #failure: { readonly thrown: unknown } | undefined;
   #instance: Promise<PreparedSandbox> | undefined;
 
-  constructor({ record }: SavedSandbox, { providers, clock, prepareTimes, signal, onPrepared }: PreparationOptions) {
+  constructor(
+    { record, requirements }: SavedSandbox,
+    { providers, clock, prepareTimes, signal, onPrepared }: PreparationOptions,
+  ) {
     const { id, provider } = record;
     const startedAtMs = clock.monotonicMs();
     this.#provider = provider;
     this.#prepareTimes = prepareTimes;
     this.#signal = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
-    this.#instance = providers.prepare(instanceKey(record), { id, signal: this.#signal });
+    this.#instance = providers.prepare(instanceKey(record, requirements), { id, signal: this.#signal });
     this.#instance.then(
       () => {
         prepareTimes.set(provider, clock.monotonicMs() - startedAtMs);

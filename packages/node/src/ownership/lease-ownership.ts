@@ -108,8 +108,9 @@ export class LeaseOwnership implements Ownership {
     return {
       content: owned.content,
       commit: async (next) => {
-        await owned.claimed.commit(savedSandboxJson(next));
-        owned.content = next;
+        const unknown = owned.content?.unknown;
+        await owned.claimed.commit(savedSandboxJson(next, unknown));
+        owned.content = { ...next, unknown };
       },
     };
   }

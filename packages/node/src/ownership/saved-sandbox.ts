@@ -32,34 +32,51 @@ const savedRecordSchema = z.looseObject({
   onFailure: z.enum(["restore", "keep"]).default("keep"),
 });
 
+/** Increases with a change that an earlier version must not ignore. It ignores, and preserves, fields that it does not know. */
+const VERSION = 1;
+
 /** The state of a sandbox in the store: enough for any node to restore it. */
-const savedSandboxSchema = z.object({
-  version: z.literal(1),
+const savedSandboxSchema = z.looseObject({
+  version: z.literal(VERSION),
   record: savedRecordSchema,
   /** What a node needs to restore the sandbox. */
   requirements: z.record(z.string(), z.string()),
   /** Oldest first. */
-  checkpoints: z.array(checkpointResourceSchema),
+  checkpoints: z.array(checkpointResourceSchema.loose()),
 });
 
 export interface SavedSandbox {
   readonly record: SandboxRecord;
   readonly requirements: Readonly<Record<string, string>>;
   readonly checkpoints: readonly CheckpointResource[];
+  /** Fields that a newer version added to the state or to its record: the node's own records do not have them. */
+  readonly unknown?: UnknownFields | undefined;
 }
 
-export function savedSandboxJson({ record, requirements, checkpoints }: SavedSandbox): object {
-  return { version: 1, record: { ...record, epoch: null }, requirements, checkpoints };
+interface UnknownFields {
+  readonly state: Readonly<Record<string, unknown>>;
+  readonly record: Readonly<Record<string, unknown>>;
+}
+
+/** `unknown` is from the state that this one replaces. */
+export function savedSandboxJson(
+  { record, requirements, checkpoints }: SavedSandbox,
+  unknown: UnknownFields | undefined,
+): object {
+  const content = { version: VERSION, requirements, checkpoints };
+  return { ...unknown?.state, ...content, record: { ...unknown?.record, ...record, epoch: null } };
 }
 
 export function parseSavedSandbox(content: unknown): SavedSandbox {
+  const found = z.looseObject({ version: z.int() }).safeParse(content).data?.version ?? 0;
+  if (found > VERSION) throw tooNew({ found, known: VERSION });
   const parsed = savedSandboxSchema.safeParse(content);
   if (!parsed.success) {
     throw new SandboxError("state_damaged", {
       message: `cannot read the state of a sandbox in the store: ${z.prettifyError(parsed.error)}`,
     });
   }
-  const { record, requirements, checkpoints } = parsed.data;
+  const { version: _, record, requirements, checkpoints, ...state } = parsed.data;
   const instant = (text: string | null) => (text === null ? null : new Date(text));
   return {
     record: {
@@ -72,7 +89,15 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
     },
     requirements,
     checkpoints,
+    unknown: { state, record },
   };
+}
+
+function tooNew(versions: { readonly found: number; readonly known: number }): SandboxError {
+  return new SandboxError("state_too_new", {
+    message: `the state of the sandbox has format ${versions.found}, but this node reads at most format ${versions.known}; it was not changed`,
+    details: versions,
+  });
 }
 
 /** The fields of a record that count its checkpoints. */

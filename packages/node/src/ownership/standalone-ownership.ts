@@ -25,10 +25,12 @@ export class StandaloneOwnership implements Ownership {
   }
 
   async state(id: SandboxId): Promise<OwnedState> {
+    const content = await this.peek(id);
     return {
-      content: await this.peek(id),
+      content,
       commit: async (next) => {
-        await this.#store.put(keyOf(id), Buffer.from(JSON.stringify(savedSandboxJson(next))));
+        const json = savedSandboxJson(next, content?.unknown);
+        await this.#store.put(keyOf(id), Buffer.from(JSON.stringify(json)));
       },
     };
   }

@@ -27,7 +27,7 @@ export async function resumeLeases(options: ResumeLeasesOptions): Promise<readon
     try {
       if (epoch === null) {
         // A sandbox from before the node joined the cluster has no lease yet.
-        const begun = ownership.begin(record, () => providers.checkpointRequirements(record));
+        const begun = ownership.begin(record, () => providers.checkpointRequirements(record, { instance: id }));
         registry.change(id, { epoch: await begun });
       } else if (!(await ownership.resume(id, epoch))) {
         await providers.byName.get(provider)?.remove(id);

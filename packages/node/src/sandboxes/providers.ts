@@ -1,7 +1,9 @@
 import {
+  type CheckpointRequirements,
   type DestroyOptions,
   type PreparedSandbox,
   type Provider,
+  type RequirementsOptions,
   type Sandbox,
   type SandboxConfigOptions,
   SandboxError,
@@ -95,16 +97,19 @@ export class Providers {
     options: { readonly id: SandboxId; readonly signal?: AbortSignal | undefined },
   ): Promise<PreparedSandbox> {
     try {
-      return await this.manager(key.provider).prepare(this.#configOf(key), options);
+      return await this.manager(key.provider).prepare(this.#configOf(key), { ...options, saved: key.saved });
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown), key);
     }
   }
 
   /** What a node must have in common with this one to restore its checkpoints. */
-  async checkpointRequirements({ provider, image }: Pick<InstanceKey, "provider" | "image">) {
+  async checkpointRequirements(
+    { provider, image }: Pick<InstanceKey, "provider" | "image">,
+    options: RequirementsOptions = {},
+  ): Promise<CheckpointRequirements> {
     if (!this.byName.has(provider)) return {};
-    return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image));
+    return await this.require(provider).checkpointRequirements(this.manager(provider).imagePath(image), options);
   }
 
   #configOf({ provider, image, container, env, ...shape }: InstanceKey): SandboxConfigOptions {

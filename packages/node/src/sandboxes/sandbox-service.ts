@@ -242,7 +242,7 @@ export class SandboxService {
 
   async #own(record: SandboxRecord): Promise<void> {
     const { ownership, providers, registry } = this.#options;
-    const requirements = () => providers.checkpointRequirements(record);
+    const requirements = () => providers.checkpointRequirements(record, { instance: record.id });
     const epoch = await ownership.begin({ ...record, state: "ready" }, requirements);
     if (epoch !== null) registry.change(record.id, { epoch });
   }

@@ -1,6 +1,6 @@
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock, SandboxError } from "@sandpiper/core";
+import { type Clock, SandboxError } from "@sandpiper/core";
 import { AuditChain } from "../audit/audit-chain.ts";
 import { AuditTrail } from "../audit/audit-trail.ts";
 import { KeyService } from "../auth/key-service.ts";
@@ -22,6 +22,11 @@ import { CheckpointStore } from "../store/checkpoint-store.ts";
 import { DirectoryStore } from "../store/directory-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { rewriteData } from "../store/rewrite-data.ts";
+import { recordVersion, withVersions } from "./home-version.ts";
+
+/** The format of a standalone node's store. Format 1 was not encrypted, and had no marker. */
+const STORE_FORMAT = 2;
+const STORE_FORMAT_FILE = "store-format";
 
 export interface StorageOptions {
   readonly clock: Clock;
@@ -45,6 +50,7 @@ export async function openStorage(config: NodeConfig, options: StorageOptions) {
         : await openCluster({ ...options, config, store: openStore(config.store), ownKeys });
     const storage = createStorage(config, { ...options, database, cluster });
     if (cluster === undefined) await protectStore(config.home, storage);
+    recordVersion(config.home);
     return storage;
   } catch (thrown) {
     database[Symbol.dispose]();
@@ -86,10 +92,22 @@ function openAuditChain({ home }: Pick<NodeConfig, "home">): AuditChain {
 
 /** Encrypts checkpoints of an earlier version, once: after that, clear text in the store counts as damaged. */
 async function protectStore(home: string, { store, keyring }: Pick<Storage, "store" | "keyring">): Promise<void> {
-  const marker = join(home, "store-format");
+  const marker = join(home, STORE_FORMAT_FILE);
   if (existsSync(marker)) return;
   await rewriteData({ store, keyring, acceptUnprotected: true });
-  writePrivateFile(marker, "2\n");
+  writePrivateFile(marker, `${STORE_FORMAT}\n`);
+}
+
+/** Checked before anything in the home changes. */
+function requireKnownStore(home: string): void {
+  const marker = join(home, STORE_FORMAT_FILE);
+  const found = existsSync(marker) ? Number.parseInt(readFileSync(marker, "utf8"), 10) : STORE_FORMAT;
+  if (found <= STORE_FORMAT) return;
+  const store = join(home, "store");
+  throw new SandboxError("store_too_new", {
+    message: `the store ${store} has format ${found}, but this node supports at most format ${STORE_FORMAT}; nothing was changed there`,
+    details: { store, found, known: STORE_FORMAT },
+  });
 }
 
 /** The keys of a standalone node. */
@@ -99,8 +117,13 @@ function openKeyring(home: string): Keyring {
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */
 export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  chmodSync(home, 0o700);
-  requireFinishedRestore(home);
-  return openDatabase(join(home, "node.db"));
+  try {
+    requireKnownStore(home);
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    chmodSync(home, 0o700);
+    requireFinishedRestore(home);
+    return openDatabase(join(home, "node.db"));
+  } catch (thrown) {
+    throw withVersions(home, thrown);
+  }
 }

@@ -1,8 +1,10 @@
 import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Keyring } from "../auth/keyring.ts";
+import { type Fault, newer } from "./sealed-bytes.ts";
 import { openObject, sealObject } from "./sealed-objects.ts";
 
+const VERSION = 2;
 /** File systems allow no larger files. */
 const MAX_FILE_BYTES = 2 ** 44;
 const sizeSchema = z.int().min(0).max(MAX_FILE_BYTES);
@@ -16,7 +18,7 @@ export const manifestFileSchema = z.object({
 });
 
 const manifestSchema = z.object({
-  version: z.literal(2),
+  version: z.literal(VERSION),
   sandbox: sandboxIdSchema,
   tenant: z.string(),
   /** The id of the secret that protects the chunks. */
@@ -39,11 +41,14 @@ export function openManifest(
   keyring: Keyring,
   key: string,
   stored: Uint8Array,
-): { readonly manifest: Manifest } | { readonly fault: string } {
+): { readonly manifest: Manifest } | Fault {
   const opened = openObject(keyring, key, stored);
   if ("fault" in opened) return opened;
   try {
-    return { manifest: manifestSchema.parse(JSON.parse(opened.content.toString())) };
+    const content: unknown = JSON.parse(opened.content.toString());
+    const { version } = z.looseObject({ version: z.int() }).parse(content);
+    if (version > VERSION) return newer({ found: version, known: VERSION });
+    return { manifest: manifestSchema.parse(content) };
   } catch (thrown) {
     return { fault: thrown instanceof Error ? thrown.message : String(thrown) };
   }

@@ -194,8 +194,9 @@ export class CheckpointStore {
     const stored = await this.#store.get(key);
     if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
     const opened = openManifest(this.#keyring, key, stored.bytes);
-    if ("fault" in opened) throw damaged(checkpoint, `its manifest cannot be read: ${opened.fault}`);
-    return { manifest: opened.manifest, tag: stored.tag };
+    if (!("fault" in opened)) return { manifest: opened.manifest, tag: stored.tag };
+    if (opened.newer !== undefined) throw tooNew(checkpoint, opened.newer);
+    throw damaged(checkpoint, `its manifest cannot be read: ${opened.fault}`);
   }
 }
 
@@ -207,6 +208,14 @@ interface StoredManifest {
 async function freeBytesAt(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path);
   return bavail * bsize;
+}
+
+/** Not damaged: the node must not restore an earlier checkpoint instead. */
+function tooNew(checkpoint: string, versions: { readonly found: number; readonly known: number }): SandboxError {
+  return new SandboxError("checkpoint_too_new", {
+    message: `checkpoint ${checkpoint} has format ${versions.found}, but this node reads at most format ${versions.known}; it was not changed`,
+    details: versions,
+  });
 }
 
 function damaged(checkpoint: string, why: string): SandboxError {

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:
 
 /** The first byte of sealed data. Earlier versions stored chunks that begin with 0 or 1, and JSON, in clear text. */
 const FORMAT = 2;
+const BRACE = 0x7b;
 const CIPHER = "aes-256-gcm";
 const SECRET_ID_BYTES = 4;
 const NONCE_BYTES = 12;
@@ -26,7 +27,13 @@ export interface OpenOptions {
   readonly keyOf: (secretId: string) => Uint8Array | undefined;
 }
 
-export type Opened = { readonly content: Buffer; readonly kind: number } | { readonly fault: string };
+export type Opened = { readonly content: Buffer; readonly kind: number } | Fault;
+
+export interface Fault {
+  readonly fault: string;
+  /** Set for data of a newer version, which is not damaged. */
+  readonly newer?: { readonly found: number; readonly known: number } | undefined;
+}
 
 /**
  * Encrypts and authenticates data. Each name has a key of its own. Nodes may write a name several times, and compress the same
@@ -49,7 +56,10 @@ export function secretIdOf(stored: Uint8Array): string | undefined {
 
 /** The fault completes a sentence that names the data. */
 export function open(stored: Uint8Array, { name, keyOf }: OpenOptions): Opened {
-  if (stored[0] !== FORMAT) return { fault: "it is not encrypted, as if an earlier version had written it" };
+  const found = stored[0] ?? 0;
+  // Sealed data begins with its format; JSON of an earlier version begins with a brace.
+  if (found > FORMAT && found < BRACE) return newer({ found, known: FORMAT });
+  if (found !== FORMAT) return { fault: "it is not encrypted, as if an earlier version had written it" };
   if (stored.length < HEADER_BYTES + TAG_BYTES) return { fault: "it is truncated" };
   const clear = Buffer.from(stored.subarray(0, CLEAR_BYTES));
   const secretId = clear.toString("hex", 2);
@@ -66,6 +76,12 @@ export function open(stored: Uint8Array, { name, keyOf }: OpenOptions): Opened {
   } catch {
     return { fault: "it was changed or moved after a node had written it" };
   }
+}
+
+/** The fault of data in a format that only a newer version knows. */
+export function newer(versions: { readonly found: number; readonly known: number }): Fault {
+  const fault = `it has format ${versions.found}, but this node reads at most format ${versions.known}`;
+  return { fault, newer: versions };
 }
 
 /** A key for each name keeps random nonces far from a repetition, and binds the data to its name. */

@@ -26,7 +26,10 @@ export class SealedStates implements ObjectStore {
     const stored = await this.#store.get(key);
     if (stored === undefined || !key.startsWith(PREFIX)) return stored;
     const opened = openObject(this.#keyring, key, stored.bytes);
-    if ("fault" in opened) throw damaged(key, this.#store, opened.fault);
+    if ("fault" in opened) {
+      if (opened.newer !== undefined) throw tooNew(key, this.#store, opened.newer);
+      throw damaged(key, this.#store, opened.fault);
+    }
     return { ...stored, bytes: opened.content };
   }
 
@@ -46,6 +49,17 @@ export class SealedStates implements ObjectStore {
   list(prefix: string): AsyncIterable<StoredObjectInfo> {
     return this.#store.list(prefix);
   }
+}
+
+function tooNew(
+  key: string,
+  { label }: ObjectStore,
+  versions: { readonly found: number; readonly known: number },
+): SandboxError {
+  return new SandboxError("state_too_new", {
+    message: `${key} in the store ${label} has format ${versions.found}, but this node reads at most format ${versions.known}; it was not changed`,
+    details: versions,
+  });
 }
 
 function damaged(key: string, { label }: ObjectStore, fault: string): SandboxError {

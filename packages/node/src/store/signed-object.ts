@@ -42,6 +42,13 @@ export function contentOf(stored: Uint8Array): Uint8Array | undefined {
   return trailerOf(stored) === undefined ? undefined : stored.subarray(0, stored.length - TRAILER_LENGTH);
 }
 
+/** The format of an object that this version cannot read but whose last line looks signed; undefined for others. */
+export function signatureFormat(stored: Uint8Array): number | undefined {
+  const lastLine = Buffer.from(stored.subarray(stored.lastIndexOf(NEWLINE) + 1)).toString("latin1");
+  const format = /^sandpiper-(\d{1,6}) /.exec(lastLine)?.[1];
+  return format === undefined ? undefined : Number(format);
+}
+
 export function verifyObject(keyring: Keyring, key: string, stored: Uint8Array): SignedContent | SignatureFault {
   const trailer = trailerOf(stored);
   if (trailer === undefined) return { fault: "unsigned" };

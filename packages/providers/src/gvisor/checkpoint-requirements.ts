@@ -4,8 +4,8 @@ import { basename } from "node:path";
 import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import { cpuFeatures } from "../host/cpu-features.ts";
-import type { GvisorHost } from "./host.ts";
 import type { Image } from "./image.ts";
+import type { RuntimeName } from "./runtimes.ts";
 
 /** Lists the installed packages. Running programs are mapped from the files of these, also after a restore. */
 const PACKAGES = "/var/lib/dpkg/status";
@@ -13,10 +13,13 @@ const PACKAGES = "/var/lib/dpkg/status";
 const digests = new Map<string, { readonly version: string; readonly digest: Promise<string> }>();
 
 /** Saved memory holds code and file positions of all of these. */
-export async function checkpointRequirements(host: GvisorHost, image: Image): Promise<CheckpointRequirements> {
-  const [agent, packages] = await Promise.all([digestOf(host.agent), digestOf(PACKAGES)]);
+export async function checkpointRequirements(
+  { runsc, agent }: RuntimeName,
+  image: Image,
+): Promise<CheckpointRequirements> {
+  const packages = await digestOf(PACKAGES);
   return {
-    runtime: `runsc ${host.runscVersion}`,
+    runtime: `runsc ${runsc}`,
     platform: "systrap",
     architecture: process.arch,
     agentGeneration: String(PROTOCOL_GENERATION),

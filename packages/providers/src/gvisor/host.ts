@@ -7,7 +7,7 @@ import { missing, requireCgroups, requireLinux, requireRoot } from "../host/host
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { cgroupTargets, type KillList } from "../host/kill-list.ts";
-import { Runsc } from "./runsc.ts";
+import { Runtimes } from "./runtimes.ts";
 
 export interface GvisorOptions {
   readonly stateDirectory: string;
@@ -20,10 +20,9 @@ export interface GvisorOptions {
 export interface GvisorHost {
   readonly stateDirectory: string;
   readonly store: InstanceStore;
-  readonly runsc: Runsc;
   readonly runscVersion: string;
+  readonly runtimes: Runtimes;
   readonly cgroups: Cgroups;
-  readonly agent: string;
   cgroupPath(id: SandboxId): string;
 }
 
@@ -41,13 +40,20 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
   const directory = join(options.stateDirectory, "gvisor");
   const cgroupPath = (id: SandboxId) => instanceCgroup(id, options);
   const guarded = { killList: options.killList, targetsOf: (id: SandboxId) => cgroupTargets(cgroupPath(id)) };
+  const store = new InstanceStore(join(directory, "instances"), guarded);
   return {
     stateDirectory: options.stateDirectory,
-    store: new InstanceStore(join(directory, "instances"), guarded),
-    runsc: new Runsc({ runsc: runsc.path, launcher: findLauncher(), root: join(directory, "root") }),
+    store,
     runscVersion: runsc.version,
+    runtimes: new Runtimes({
+      directory: join(directory, "programs"),
+      installed: runsc,
+      agent: findAgent(),
+      launcher: findLauncher(),
+      root: join(directory, "root"),
+      store,
+    }),
     cgroups,
-    agent: findAgent(),
     cgroupPath,
   };
 }

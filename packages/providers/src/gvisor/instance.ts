@@ -14,6 +14,8 @@ import { HostInstance } from "../host/host-instance.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import type { GvisorHost } from "./host.ts";
+import { explain } from "./runsc.ts";
+import type { Runtime } from "./runtimes.ts";
 
 /** A dying sandbox closes its descriptors one after another. */
 const CLOSING_ROUNDS = 20;
@@ -21,6 +23,7 @@ const CLOSING_ROUND_MS = 10;
 
 export interface GvisorInstanceOptions {
   readonly spec: InstanceSpec;
+  readonly runtime: Runtime;
   /** An earlier program has spoken to its agent and may have stopped in the middle of a frame. */
   readonly isAdopted: boolean;
 }
@@ -28,14 +31,16 @@ export interface GvisorInstanceOptions {
 export class GvisorInstance extends HostInstance implements Instance {
   readonly #host: GvisorHost;
   readonly #spec: InstanceSpec;
+  readonly #runtime: Runtime;
   readonly #directory: string;
   #channel: SocketChannel | undefined;
   #needsResync: boolean;
 
-  constructor(host: GvisorHost, { spec, isAdopted }: GvisorInstanceOptions) {
+  constructor(host: GvisorHost, { spec, runtime, isAdopted }: GvisorInstanceOptions) {
     super(spec.id);
     this.#host = host;
     this.#spec = spec;
+    this.#runtime = runtime;
     this.#directory = host.store.directory(spec.id);
     this.#needsResync = isAdopted && WriteMark.isSet(this.#directory);
   }
@@ -61,11 +66,11 @@ export class GvisorInstance extends HostInstance implements Instance {
 
   async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
     this.isSaved = !keepsRunning;
-    const { runsc } = this.#host;
-    const { exitCode } = await runsc.checkpoint(this.id, this.#directory, { image: directory, keepsRunning });
+    const { commands } = this.#runtime;
+    const { exitCode } = await commands.checkpoint(this.id, this.#directory, { image: directory, keepsRunning });
     if (exitCode === 0) return;
     this.isSaved = false;
-    const explanation = await runsc.explain(this.#directory);
+    const explanation = await explain(this.#directory);
     throw new SandboxError("checkpoint_failed", {
       message: `gVisor could not save instance ${this.id}: ${explanation || "runsc gave no reason"}`,
       hint: "the sandbox keeps running; if it happens again, report this as a bug",
@@ -90,7 +95,7 @@ export class GvisorInstance extends HostInstance implements Instance {
 /** Why a sandbox has ended. Must run before its cgroup is removed, because the cgroup counts the OOM kills. */
 async function findExit(host: GvisorHost, { id, memoryMib }: InstanceSpec): Promise<InstanceExit> {
   if (await host.store.isRemoved(id)) return { reason: "destroyed", message: "it was removed by its id" };
-  const explanation = await host.runsc.explain(host.store.directory(id));
+  const explanation = await explain(host.store.directory(id));
   // The host may have killed only a stand-in, long before; a kernel that it kills leaves no message.
   if (explanation === "" && (await host.cgroups.oomKills(host.cgroupPath(id))) > 0) {
     return { reason: "out_of_memory", message: `its limit is ${memoryMib} MiB` };
@@ -103,10 +108,11 @@ async function findExit(host: GvisorHost, { id, memoryMib }: InstanceSpec): Prom
  * and repeated.
  */
 export async function removeInstance(host: GvisorHost, id: SandboxId): Promise<void> {
+  const { commands } = await host.runtimes.of(id);
   await host.store.beginRemoval(id);
   // If runsc fails, the cgroup still contains every process.
-  await host.runsc.delete(id);
+  await commands.delete(id);
   await endCgroup(host.cgroups, host.cgroupPath(id));
-  await host.runsc.forget(id);
+  await commands.forget(id);
   await host.store.remove(id);
 }

@@ -4,8 +4,10 @@ import {
   type InstanceRecord,
   type InstanceSpec,
   type PreparedInstance,
+  type PrepareInstanceOptions,
   type Provider,
   type ProviderStatus,
+  type RequirementsOptions,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -20,9 +22,23 @@ import { Images } from "./images.ts";
 import { GvisorInstance, removeInstance } from "./instance.ts";
 import { settleMemory } from "./memory-limits.ts";
 import { ociConfig } from "./oci-config.ts";
-import type { Launch } from "./runsc.ts";
+import { explain, type Launch } from "./runsc.ts";
+import { RUNTIME_FILE, type Runtime } from "./runtimes.ts";
 
 export interface GvisorProviderOptions extends KernelProviderOptions, Omit<GvisorOptions, "stateDirectory"> {}
+
+interface LaunchOptions {
+  readonly spec: InstanceSpec;
+  readonly signal: AbortSignal;
+  /** The requirements of the checkpoint that the instance is for. */
+  readonly saved?: CheckpointRequirements | undefined;
+}
+
+interface LaunchParts {
+  readonly host: GvisorHost;
+  readonly runtime: Runtime;
+  readonly launch: Launch;
+}
 
 /** Sandboxes in gVisor, a kernel in user space between them and the host's kernel. */
 export class GvisorProvider extends KernelProvider implements Provider {
@@ -44,35 +60,39 @@ export class GvisorProvider extends KernelProvider implements Provider {
   }
 
   create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    return this.#launch(spec, signal, async (host, launch) => {
-      await requireLaunched(host, spec.id, await host.runsc.run(launch, signal), signal);
+    return this.#launch({ spec, signal }, async ({ host, launch, runtime }) => {
+      await requireLaunched(host, spec.id, await runtime.commands.run(launch, signal), signal);
       await settleMemory(host, spec);
-      return new GvisorInstance(host, { spec, isAdopted: false });
+      return new GvisorInstance(host, { spec, runtime, isAdopted: false });
     });
   }
 
   /** The prepared instance is a sandbox without processes. */
-  prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+  prepare(spec: InstanceSpec, signal: AbortSignal, options: PrepareInstanceOptions = {}): Promise<PreparedInstance> {
     const { id } = spec;
-    return this.#launch(spec, signal, async (host, launch) => {
-      await requireLaunched(host, id, await host.runsc.create(launch, signal), signal);
+    const { saved } = options;
+    return this.#launch({ spec, signal, saved }, async ({ host, launch, runtime }) => {
+      const { commands } = runtime;
+      await requireLaunched(host, id, await commands.create(launch, signal), signal);
       await settleMemory(host, spec);
       return {
         id,
         restore: (image, abort) =>
           this.started(id, async () => {
-            await requireLaunched(host, id, await host.runsc.restore(launch, image, abort), abort);
+            await requireLaunched(host, id, await commands.restore(launch, image, abort), abort);
             // The agent was quiesced and its channel is new, so no frame is incomplete.
-            return new GvisorInstance(host, { spec, isAdopted: false });
+            return new GvisorInstance(host, { spec, runtime, isAdopted: false });
           }),
         destroy: () => this.remove(id),
       };
     });
   }
 
-  async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
-    const host = await this.#findHost();
-    return await checkpointRequirements(host, await this.#images.find(rootfs));
+  async checkpointRequirements(rootfs: string, options: RequirementsOptions = {}): Promise<CheckpointRequirements> {
+    const { runtimes } = await this.#findHost();
+    const { saved, instance } = options;
+    const runtime = await (saved ? runtimes.for(saved) : instance ? runtimes.of(instance) : runtimes.current());
+    return await checkpointRequirements(runtime, await this.#images.find(rootfs));
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
@@ -86,7 +106,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
     if (isFifoPairHeld(host.store.directory(id))) {
       // The earlier program may have ended between the start and this step.
       await settleMemory(host, spec);
-      return new GvisorInstance(host, { spec, isAdopted: true });
+      return new GvisorInstance(host, { spec, runtime: await host.runtimes.of(id), isAdopted: true });
     }
     throw new SandboxError("instance_ended", {
       message: `instance ${id} cannot be adopted: it has ended`,
@@ -99,21 +119,22 @@ export class GvisorProvider extends KernelProvider implements Provider {
   }
 
   /** Records the instance before it starts; removes it on failure. */
-  async #launch<T>(
-    spec: InstanceSpec,
-    signal: AbortSignal,
-    start: (host: GvisorHost, launch: Launch) => Promise<T>,
-  ): Promise<T> {
+  async #launch<T>({ spec, signal, saved }: LaunchOptions, start: (parts: LaunchParts) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     const host = await this.#findHost();
     return await this.boot(async () => {
       const image = await this.#images.find(spec.rootfs);
-      const { agent, cgroups, store } = host;
+      const { runtimes, cgroups, store } = host;
+      const runtime = await (saved === undefined ? runtimes.current() : runtimes.for(saved));
+      const { runsc, agent, agentPath } = runtime;
       const cgroupPath = host.cgroupPath(spec.id);
-      const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
+      const config = ociConfig({ spec, image, agent: agentPath, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
       signal.throwIfAborted();
-      const directory = await this.record(store, spec, { "config.json": JSON.stringify(config) });
-      return await this.started(spec.id, () => start(host, { spec, directory, root: image.root }));
+      const directory = await this.record(store, spec, {
+        "config.json": JSON.stringify(config),
+        [RUNTIME_FILE]: JSON.stringify({ runsc, agent }),
+      });
+      return await this.started(spec.id, () => start({ host, runtime, launch: { spec, directory, root: image.root } }));
     }, signal);
   }
 }
@@ -127,7 +148,7 @@ async function requireLaunched(
 ): Promise<void> {
   signal.throwIfAborted();
   if (exitCode === 0) return;
-  const explanation = failure ?? (await host.runsc.explain(host.store.directory(id)));
+  const explanation = failure ?? (await explain(host.store.directory(id)));
   throw new SandboxError("boot_failed", {
     message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",

@@ -78,13 +78,6 @@ export class Runsc {
     await Promise.all([...files, ...sockets].map((path) => rm(path, { force: true })));
   }
 
-  /** The error messages of runsc and of the launcher. */
-  async explain(directory: string): Promise<string> {
-    const logs = ["launch.log", "runsc.log", "panic.log"].map((name) => readFile(join(directory, name), "utf8"));
-    const texts = await Promise.all(logs.map((log) => log.catch(() => "")));
-    return texts.join("\n").trim().slice(0, MAX_EXPLANATION_CHARACTERS);
-  }
-
   /** Ends with this process; see `sandpiper-launch`. */
   #launch({ spec, directory, root }: Launch, command: string[], signal: AbortSignal): Promise<ProgramResult> {
     const { launcher, runsc } = this.#options;
@@ -119,4 +112,11 @@ export class Runsc {
       "--restore-spec-validation=warning",
     ];
   }
+}
+
+/** The error messages of runsc and of the launcher, from an instance's directory. */
+export async function explain(directory: string): Promise<string> {
+  const logs = ["launch.log", "runsc.log", "panic.log"].map((name) => readFile(join(directory, name), "utf8"));
+  const texts = await Promise.all(logs.map((log) => log.catch(() => "")));
+  return texts.join("\n").trim().slice(0, MAX_EXPLANATION_CHARACTERS);
 }

@@ -6,6 +6,7 @@ export const agentReasons = {
   agent_malformed: { code: "unavailable", meaning: "The agent sent too many messages that do not follow the protocol, so its channel was closed.", hint: "code in the sandbox may write to the agent's channel: end that process, or destroy the sandbox", details: { faults: "number" } },
   agent_silent: { code: "unavailable", meaning: "The agent accepted a channel but sent nothing.", hint: "retry; if it happens again, create a new sandbox" },
   agent_timeout: { code: "unavailable", meaning: "The agent did not answer in time.", hint: "look at the instance's log; on a slow host raise connectTimeoutMs", details: { timeoutMs: "number" } },
+  agent_too_new: { code: "failed_precondition", meaning: "The agent in the sandbox speaks a newer generation of the protocol.", hint: "upgrade Sandpiper on this node to the version that started the sandbox", details: { found: "number", known: "number" } },
   agent_window_exceeded: { code: "unavailable", meaning: "The agent sent more bytes than it may, so its channel was closed.", hint: "the sandbox can no longer be trusted; destroy it", details: { excessBytes: "number?" } },
   bad_attachment_size: { code: "invalid_argument", meaning: "A frame announces an attachment of an invalid size.", hint: "follow docs/agent-protocol.md" },
   bad_params: { code: "invalid_argument", meaning: "The parameters do not match the method of the agent.", hint: "correct the parameters; see docs/agent-protocol.md" },

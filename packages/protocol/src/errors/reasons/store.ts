@@ -18,5 +18,6 @@ export const storeReasons = {
   store_not_migrated: { code: "failed_precondition", meaning: "An earlier version of Sandpiper wrote the store, without signatures.", hint: "stop all nodes, make sure that only they can write to the store, and run `sandpiper store migrate` with the cluster's secret", details: { store: "string" } },
   store_refused: { code: "permission_denied", meaning: "The store refuses access.", hint: "check the credentials: the node must list, read, write and delete under the prefix" },
   store_timeout: { code: "unavailable", meaning: "The store took too long.", hint: "check the network and the load of the store; the node retries" },
+  store_too_new: { code: "failed_precondition", meaning: "A newer version of Sandpiper wrote the store; nothing was changed in it.", hint: "start the newer version of Sandpiper; docs/operations.md describes how to go back to an earlier one", details: { store: "string", found: "number", known: "number" } },
   store_unreachable: { code: "unavailable", meaning: "The store does not answer.", hint: "check the network, the mount, and AWS_ENDPOINT_URL or STORAGE_EMULATOR_HOST if one is set" },
 } as const satisfies Record<string, ErrorReasonEntry>;

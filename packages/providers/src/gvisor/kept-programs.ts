@@ -1,0 +1,82 @@
+import { copyFile, link, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { isProgram } from "../host/find-program.ts";
+import { hasCode } from "../host/has-code.ts";
+
+/** A version that can be the name of a directory. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/;
+
+export type ProgramKind = "runsc" | "agent";
+
+export interface KeepOptions {
+  readonly kind: ProgramKind;
+  readonly version: string;
+  readonly source: string;
+  /** The source is replaced and never written, so a link to it is as good as a copy. */
+  readonly isImmutable?: boolean | undefined;
+}
+
+/**
+ * The programs that instances and checkpoints depend on, one directory for each version. They stay when an upgrade replaces the
+ * installed ones.
+ */
+export class KeptPrograms {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  find(kind: ProgramKind, version: string): string | undefined {
+    if (!NAME.test(version)) return undefined;
+    const path = this.#path(kind, version);
+    return isProgram(path) ? path : undefined;
+  }
+
+  async versions(kind: ProgramKind): Promise<readonly string[]> {
+    const names = await readdir(join(this.#directory, kind)).catch(() => []);
+    return names.filter((version) => this.find(kind, version) !== undefined).sort();
+  }
+
+  /** Resolves to the path of the kept program. A program whose version is no file name is not kept. */
+  async keep({ kind, version, source, isImmutable = false }: KeepOptions): Promise<string> {
+    const known = this.find(kind, version);
+    if (known !== undefined || !NAME.test(version)) return known ?? source;
+    const path = this.#path(kind, version);
+    await mkdir(join(this.#directory, kind, version), { recursive: true, mode: 0o755 });
+    const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
+    try {
+      if (!isImmutable || !(await canLink(source, draft))) await copyWithTimes(source, draft);
+      await rename(draft, path);
+    } finally {
+      await rm(draft, { force: true });
+    }
+    return path;
+  }
+
+  async remove(kind: ProgramKind, version: string): Promise<void> {
+    if (NAME.test(version)) await rm(join(this.#directory, kind, version), { recursive: true, force: true });
+  }
+
+  #path(kind: ProgramKind, version: string): string {
+    return join(this.#directory, kind, version, kind);
+  }
+}
+
+/** False where the file system has no links, or the source is on another one. */
+async function canLink(source: string, target: string): Promise<boolean> {
+  try {
+    await link(source, target);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EXDEV", "EPERM", "EMLINK", "ENOTSUP")) return false;
+    throw error;
+  }
+}
+
+/** gVisor may compare the times of a file that saved memory refers to. */
+async function copyWithTimes(source: string, target: string): Promise<void> {
+  await copyFile(source, target);
+  const { atime, mtime } = await stat(source);
+  await utimes(target, atime, mtime);
+}

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CheckpointRequirements } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { cacheDirectory } from "../host/cache-directory.ts";
+import { type FoundRunsc, runscBuild } from "../host/find-runsc.ts";
+import type { InstanceStore } from "../host/instance-store.ts";
+import { shared, sharedByKey } from "../host/shared.ts";
+import { KeptPrograms } from "./kept-programs.ts";
+import { Runsc } from "./runsc.ts";
+
+/** The file in an instance's directory that names its runtime. */
+export const RUNTIME_FILE = "runtime.json";
+const PREFIX = "runsc ";
+
+/** The two programs that an instance depends on until it ends, and its checkpoints after that. */
+export interface RuntimeName {
+  /** What `runsc --version` prints: gVisor restores an image only with the build that saved it. */
+  readonly runsc: string;
+  /** A digest: saved memory refers to the agent's file. */
+  readonly agent: string;
+}
+
+export interface Runtime extends RuntimeName {
+  readonly commands: Runsc;
+  readonly agentPath: string;
+}
+
+export interface RuntimesOptions {
+  /** Where versions are kept. */
+  readonly directory: string;
+  readonly installed: FoundRunsc;
+  readonly agent: string;
+  readonly launcher: string;
+  /** The directory of runsc's own state. */
+  readonly root: string;
+  readonly store: InstanceStore;
+}
+
+/** The runtimes of this host: the installed one for new instances, and earlier ones for what depends on them. */
+export class Runtimes {
+  readonly #options: RuntimesOptions;
+  readonly #kept: KeptPrograms;
+  readonly #commands = new Map<string, Runsc>();
+  /** Keeps the installed programs before the first instance depends on them. */
+  readonly current = shared(() => this.#keepInstalled());
+  readonly #findRunsc = sharedByKey((build) => this.#find(build));
+
+  constructor(options: RuntimesOptions) {
+    this.#options = options;
+    this.#kept = new KeptPrograms(options.directory);
+  }
+
+  /** The runtime that a running instance was started with. */
+  async of(id: SandboxId): Promise<Runtime> {
+    const text = await readFile(join(this.#options.store.directory(id), RUNTIME_FILE), "utf8").catch(() => undefined);
+    // An instance of a version that did not record it runs the build that was installed then, which may still be.
+    if (text === undefined) return await this.current();
+    const { runsc, agent } = JSON.parse(text) as RuntimeName;
+    return await this.#closest({ runsc, agent });
+  }
+
+  /** The runtime that a checkpoint names, as far as this host has it. */
+  async for({ runtime = "", agent = "" }: CheckpointRequirements): Promise<Runtime> {
+    return await this.#closest({ runsc: runtime.startsWith(PREFIX) ? runtime.slice(PREFIX.length) : "", agent });
+  }
+
+  async #closest(wanted: RuntimeName): Promise<Runtime> {
+    const current = await this.current();
+    if (wanted.runsc === current.runsc && wanted.agent === current.agent) return current;
+    const runsc = wanted.runsc === current.runsc ? undefined : await this.#findRunsc(wanted.runsc);
+    const agentPath = this.#kept.find("agent", wanted.agent);
+    return {
+      ...(runsc === undefined
+        ? { runsc: current.runsc, commands: current.commands }
+        : { runsc: wanted.runsc, commands: this.#commandsOf(runsc) }),
+      ...(agentPath === undefined
+        ? { agent: current.agent, agentPath: current.agentPath }
+        : { agent: wanted.agent, agentPath }),
+    };
+  }
+
+  async #keepInstalled(): Promise<Runtime> {
+    const { installed, agent } = this.#options;
+    const digest = createHash("sha256")
+      .update(await readFile(agent))
+      .digest("hex")
+      .slice(0, 16);
+    const [path, agentPath] = await Promise.all([
+      this.#keepRunsc(installed.build, installed.path),
+      this.#kept.keep({ kind: "agent", version: digest, source: agent }),
+    ]);
+    return { runsc: installed.build, agent: digest, commands: this.#commandsOf(path), agentPath };
+  }
+
+  /** An upgrade by a version that kept no programs left the earlier release in set-up's cache. */
+  async #find(build: string): Promise<string | undefined> {
+    const kept = this.#kept.find("runsc", build);
+    if (kept !== undefined) return kept;
+    const builds = join(cacheDirectory(), "runsc");
+    for (const name of await readdir(builds).catch(() => [])) {
+      const path = join(builds, name, "runsc");
+      if ((await runscBuild(path)) === build) return await this.#keepRunsc(build, path);
+    }
+    return undefined;
+  }
+
+  #keepRunsc(version: string, source: string): Promise<string> {
+    const isImmutable = source.startsWith(join(cacheDirectory(), "runsc/"));
+    return this.#kept.keep({ kind: "runsc", version, source, isImmutable });
+  }
+
+  #commandsOf(runsc: string): Runsc {
+    const { launcher, root } = this.#options;
+    const commands = this.#commands.get(runsc) ?? new Runsc({ runsc, launcher, root });
+    this.#commands.set(runsc, commands);
+    return commands;
+  }
+}
