@@ -7,7 +7,7 @@ import { shortBytes, shortId } from "../output/format.ts";
 import { noticeOf } from "../output/print.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { showResult } from "../output/show.ts";
-import { saveRunning } from "../target/save-running.ts";
+import { saveRunning } from "./save-running.ts";
 
 const jsonOption: Option = { name: "json", summary: "print a JSON object" };
 const secretOption: Option = {
@@ -24,7 +24,7 @@ const createVerb: Verb = {
   summary: "back up a standalone node or the store of a cluster while it runs",
   operands: ["BACKUP"],
   options: [
-    { name: "checkpoint", summary: "save running sandboxes first, and delete these checkpoints afterwards" },
+    { name: "save-running", summary: "save running sandboxes first, and delete these checkpoints afterwards" },
     { name: "with-secret", summary: "include the secret, which decrypts the backup" },
     jsonOption,
     quietOption,
@@ -38,14 +38,14 @@ checkpoint is left out. The backup is encrypted and does not contain the secret:
     ["1", "there is no backup, or it lacks a damaged checkpoint or a running sandbox that could not be saved"],
   ],
   examples: [
-    "sandpiper backup create --checkpoint /srv/backups/monday",
+    "sandpiper backup create --save-running /srv/backups/monday",
     "SANDPIPER_STORE=s3://sandboxes sandpiper backup create s3://backups/monday",
   ],
   completesPaths: true,
   learnMore: "docs/operations.md",
   async run(arguments_) {
     const notice = noticeOf(arguments_);
-    await using saved = arguments_.has("checkpoint") ? await saveRunning(notice) : undefined;
+    await using saved = arguments_.has("save-running") ? await saveRunning(notice) : undefined;
     const created = await work("backing up", arguments_, async ({ config, place, onBytes }) => {
       const { createBackup } = await import("@sandpiper/node/server");
       return createBackup(config, { place, onBytes, includesSecret: arguments_.has("with-secret") });

@@ -1,9 +1,9 @@
 import { SandboxError } from "@sandpiper/protocol/error";
 import type { Sandbox } from "@sandpiper/sdk";
 import type { Notice } from "../output/print.ts";
+import { requireNode } from "../target/find-node.ts";
+import { livingSandboxes } from "../target/find-sandbox.ts";
 import { concurrently } from "../transfer/concurrently.ts";
-import { requireNode } from "./find-node.ts";
-import { livingSandboxes } from "./find-sandbox.ts";
 
 const PARALLEL = 4;
 
