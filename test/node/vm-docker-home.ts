@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,6 +11,7 @@ import type { Clock, Provider, SandboxConfigOptions } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { cacheDirectory } from "../../packages/providers/src/host/cache-directory.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
 import { ProjectDisks } from "../../packages/providers/src/vm-docker/disk/project-disks.ts";
 import { MachineDriver, projectOf } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
@@ -60,6 +61,7 @@ export class VmDockerHome implements AsyncDisposable {
 
   static async create(variant: "tiny" | "base" = "tiny"): Promise<VmDockerHome> {
     const home = await mkdtemp(join(tmpdir(), "sp-vm-"));
+    await shareTemplates(join(home, "vm/qemu"));
     const { name, archive } = await testImageArchive({ variant });
     const path = join(home, "image.tar");
     await pipeline(archive, createWriteStream(path));
@@ -129,6 +131,16 @@ export class VmDockerHome implements AsyncDisposable {
     for (const { id } of await machines.list()) await machines.remove(id);
     await rm(this.home, { recursive: true });
   }
+}
+
+/** One machine boots for all test files and runs, and all others are clones of it: without KVM, a boot takes long. */
+async function shareTemplates(directory: string): Promise<void> {
+  const shared = join(cacheDirectory(), "test-templates");
+  await mkdir(shared, { recursive: true, mode: 0o700 });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  // Clones are linked to their template, which needs one filesystem.
+  const [one, other] = await Promise.all([stat(shared), stat(directory)]);
+  if (one.dev === other.dev) await symlink(shared, join(directory, "templates"));
 }
 
 function endedByItself(): never {

@@ -5,11 +5,18 @@ export interface HogCase {
   readonly count: number;
 }
 
+/** How a hog ended; `error` if its command has no result. */
+export interface HogEnd {
+  readonly exitCode?: number;
+  readonly outOfMemory?: boolean;
+  readonly error?: string;
+}
+
 /** What one sandbox did when its hogs used all memory. */
 export interface HogFigures {
   readonly name: string;
   readonly count: number;
-  readonly results: readonly object[];
+  readonly results: readonly HogEnd[];
   readonly isAlive: boolean;
   readonly bystandersAlive: number;
   readonly bystanders: number;

@@ -13,7 +13,7 @@ import { findAgent, findLauncher } from "../../../packages/providers/src/host/fi
 import { findRunsc } from "../../../packages/providers/src/host/find-runsc.ts";
 import { QemuProvider } from "../../../packages/providers/src/qemu/provider.ts";
 import { hogs } from "../hogs.ts";
-import type { HogCase, HogFigures } from "./figures.ts";
+import type { HogCase, HogEnd, HogFigures } from "./figures.ts";
 
 /** Relative to the repository: what gVisor's provider needs to run from source. */
 const SOURCES = [
@@ -90,7 +90,7 @@ async function runAsRoot(machine: Sandbox, command: string): Promise<void> {
   if (exitCode !== 0) throw new Error(`"${command}" failed in the machine: ${stderr}`);
 }
 
-/** Prints a row for each case; false if a sandbox died, or a hog's end was not reported. */
+/** Prints a row for each case; false if a sandbox died, or a hog ended otherwise than on cgroup v1. */
 async function run(machine: Sandbox, cases: readonly HogCase[]): Promise<boolean> {
   const program = join("/opt/sandpiper", relative(REPOSITORY, GUEST_PROGRAM));
   await using guest = await machine.start(["/opt/node", program, JSON.stringify(cases)], {
@@ -100,15 +100,19 @@ async function run(machine: Sandbox, cases: readonly HogCase[]): Promise<boolean
   const errors = pipeline(guest.stderr, process.stderr, { end: false });
   console.log("| program | at once | sandbox | bystanders alive | most above, MiB | kills by the kernel | results |");
   console.log("|---|---|---|---|---|---|---|");
-  let areAllAlive = true;
+  let isAsExpected = true;
   for await (const line of createInterface({ input: Readable.from(guest.stdout) })) {
     const figures: HogFigures = JSON.parse(line);
-    areAllAlive &&= figures.isAlive;
+    isAsExpected &&= figures.isAlive && figures.results.every((end) => endsAs(end, hogs[figures.name]?.result));
     console.log(rowOf(figures));
   }
   const { exitCode } = await guest.wait();
   await errors;
-  return areAllAlive && exitCode === 0;
+  return isAsExpected && exitCode === 0;
+}
+
+function endsAs(end: HogEnd, expected: HogEnd | undefined): boolean {
+  return end.exitCode === expected?.exitCode && end.outOfMemory === expected?.outOfMemory;
 }
 
 function rowOf(figures: HogFigures): string {
