@@ -133,7 +133,9 @@ describe("write access to the store", () => {
     for (const bytes of Object.values(changesTo(whole))) {
       await store.put(key, bytes);
       const response = await node.request("POST", `/v1/sandboxes/${id}/resume`);
-      expect(await response.json()).toMatchObject({ code: "data_loss", reason: "object_damaged" });
+      const body = await response.json();
+      expect(body).toMatchObject({ code: "data_loss", reason: "object_damaged", details: {} });
+      expect(JSON.stringify(body), "shows no caller the store or its objects").not.toMatch(/states\/|file:|store-/);
     }
     await store.put(key, whole);
     expect((await node.request("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);

@@ -28,6 +28,8 @@ export const lockSchema = z.object({
   nonce: z.string(),
   /** Counts writes, so that no two versions have the same bytes, even where a tag is their hash. */
   revision: z.int(),
+  /** The newest revision of the state that an owner has recorded here: an older state was put back. */
+  stateRevision: z.int().nonnegative().default(0),
   waiter: waiterSchema.nullable(),
 });
 

@@ -7,6 +7,8 @@ import type { ClusterSecret, ClusterSecrets } from "./cluster-secret.ts";
 
 export const CLUSTER_OBJECT = "cluster.json";
 
+const CLUSTER_PREFIXES = ["keys.json", "locks/", "states/", "checkpoints/", "nodes/", "quotas/", "names/"];
+
 const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime() });
 
 export interface JoinedCluster {
@@ -29,6 +31,7 @@ export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCl
   const { store, secret } = options;
   const existing = await store.get(CLUSTER_OBJECT);
   if (existing !== undefined) return joinExisting(existing, options);
+  await requireEmpty(store);
   const known = secret.find();
   const created = await createCluster(known ?? secret.make(), options);
   if (created !== undefined) return created;
@@ -37,6 +40,20 @@ export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCl
   const theirs = await store.get(CLUSTER_OBJECT);
   if (theirs === undefined) throw damaged(store, "it was created and deleted again");
   return joinExisting(theirs, options);
+}
+
+/** Without its identity, no node could verify or read what a cluster has stored. A new one would hide that for good. */
+async function requireEmpty(store: ObjectStore): Promise<void> {
+  for (const prefix of CLUSTER_PREFIXES) {
+    for await (const { key } of store.list(prefix)) {
+      // Another node may have created the cluster meanwhile.
+      if ((await store.head(CLUSTER_OBJECT)) !== undefined) return;
+      throw new SandboxError("cluster_identity_missing", {
+        message: `${store.label} holds objects of a cluster, such as ${key}, but not ${CLUSTER_OBJECT}, which identifies it; nothing was changed there`,
+        details: { store: store.label, key },
+      });
+    }
+  }
 }
 
 async function createCluster(
