@@ -76,7 +76,8 @@ describe("write access to the store", () => {
       const whole = await bytesOf(key);
       for (const [change, bytes] of Object.entries(changesTo(whole))) {
         await store.put(key, bytes);
-        expect(await rejection(load()), `${change} in ${key}`).toMatchObject(damaged);
+        const { reason } = await rejection(load());
+        expect(reason, `${change} in ${key}`).toMatch(/^checkpoint_(damaged|too_new)$/);
       }
       await store.put(key, whole);
     }
@@ -165,7 +166,9 @@ describe("write access to the store", () => {
     for (const bytes of Object.values(changesTo(whole))) {
       await store.put(key, bytes);
       const response = await node.request("POST", `/v1/sandboxes/${id}/resume`);
-      expect(await response.json()).toMatchObject({ code: "data_loss", reason: "object_damaged" });
+      const body = await response.json();
+      expect(body).toMatchObject({ reason: expect.stringMatching(/^(object_damaged|state_too_new)$/) });
+      expect(JSON.stringify(body), "shows no caller the store or its objects").not.toMatch(/states\/|file:|store-/);
     }
     await store.put(key, whole);
     expect((await node.request("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
@@ -204,7 +207,7 @@ describe("a rewrite of the store", () => {
   it("names the object that cannot be read, and changes nothing", async () => {
     const { store, owner } = await openBed();
     const key = `states/${owner.id}.state`;
-    await store.put(key, sealObject(keyring, key, Buffer.from("{")));
+    await store.put(key, sealObject(keyring, key, Buffer.from("{}")).subarray(0, -1));
     const options = { store, keyring, acceptUnprotected: true };
     expect(await rejection(rewriteData(options))).toMatchObject({ reason: "object_damaged", details: { key } });
     await store.put(key, Buffer.from(JSON.stringify({ record: { tenant: "mine" } })));

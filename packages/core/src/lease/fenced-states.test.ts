@@ -107,6 +107,40 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(id)).toBe("two");
   });
 
+  it("is refused if it is older than its lock records, and accepted again once the newest is back", async () => {
+    const { cluster, id, a, b, lease } = await heldByA();
+    const key = `states/${id}.state`;
+    const state = await a.states.claim(id, 1);
+    await state.commit("old");
+    const old = await cluster.store.get(key);
+    await state.commit("new");
+    const newest = await cluster.store.get(key);
+    await lease.release();
+    await cluster.store.put(key, old?.bytes ?? new Uint8Array());
+    const { lease: next } = acquired(await b.leases.acquire(id));
+    expect(await rejection(b.states.claim(id, next.epoch))).toMatchObject({
+      code: "data_loss",
+      reason: "object_replayed",
+    });
+    await cluster.store.put(key, newest?.bytes ?? new Uint8Array());
+    expect((await b.states.claim(id, next.epoch)).content).toBe("new");
+  });
+
+  it("of an owner that crashed is refused if it is older than at the last renewal", async () => {
+    const { cluster, id, a, b, lease } = await heldByA();
+    const key = `states/${id}.state`;
+    const state = await a.states.claim(id, 1);
+    await state.commit("old");
+    const old = await cluster.store.get(key);
+    await state.commit("new");
+    await lease.renewNow();
+    a.leases.dispose();
+    await cluster.store.put(key, old?.bytes ?? new Uint8Array());
+    await cluster.clock.advance(2 * DURATION_MS);
+    const { lease: next } = acquired(await b.leases.acquire(id));
+    expect(await rejection(b.states.claim(id, next.epoch))).toMatchObject({ reason: "object_replayed" });
+  });
+
   it("is reported at once if it is damaged, although the lease lasts", async () => {
     const { cluster, id, a } = await heldByA();
     await cluster.store.put(`states/${id}.state`, new Uint8Array(3));

@@ -4,7 +4,7 @@ import { type FencedState, fencedStateSchema, stateKey } from "./fenced-state.ts
 import { insist } from "./insist.ts";
 import { JsonObject, type Versioned } from "./json-object.ts";
 import type { Lease } from "./lease.ts";
-import { leaseLost } from "./lease-errors.ts";
+import { leaseLost, stateReplayed } from "./lease-errors.ts";
 import type { LeaseTiming } from "./lease-timing.ts";
 
 export interface FencedStatesOptions {
@@ -54,18 +54,21 @@ export class FencedStates {
         const known = await object.read();
         if (known?.value.nonce === nonce) return known;
         if (known !== undefined && known.value.epoch > epoch) throw leaseLost(id, epoch);
+        if (known !== undefined && known.value.revision < lease.stateRevision) throw this.#replayed(id);
         if (!lease.isHeld) throw leaseLost(id, epoch);
         const { revision = 0, content } = known?.value ?? {};
         const written = await object.swap(known, { ...known?.value, epoch, revision: revision + 1, nonce, content });
         if (written !== undefined) return written;
       }
     });
+    lease.noteState(stored.value.revision);
     let last: Promise<unknown> = Promise.resolve();
     return {
       content: stored.value.content,
       commit: (content) => {
         const result = last.then(async () => {
           stored = await this.#underLease(lease, this.#commit(lease, object, stored, content));
+          lease.noteState(stored.value.revision);
         });
         last = result.catch(() => undefined);
         return result;
@@ -94,6 +97,10 @@ export class FencedStates {
         base = current;
       }
     };
+  }
+
+  #replayed(id: SandboxId): Error {
+    return stateReplayed(id, { key: stateKey(id), store: this.#options.store.label });
   }
 
   #underLease<T>(lease: Lease, work: () => Promise<T>): Promise<T> {

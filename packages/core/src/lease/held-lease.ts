@@ -35,6 +35,7 @@ export class HeldLease implements Lease {
   #stored: Versioned<Lock>;
   #deadline: Moment;
   #isAttached: boolean;
+  #stateRevision: number;
   #writes: Promise<unknown> = Promise.resolve();
   #isLookDue = false;
   #seenWaiter: string | undefined;
@@ -51,6 +52,7 @@ export class HeldLease implements Lease {
     this.#nonce = stored.value.nonce;
     this.#stored = stored;
     this.#isAttached = stored.value.attached;
+    this.#stateRevision = stored.value.stateRevision;
     this.#deadline = later(startedAt, timing.durationMs - timing.marginMs);
     const renewAtMs = startedAt.monotonicMs + timing.renewEveryMs;
     this.#cancelRenewal = clock.schedule(renewAtMs - clock.monotonicMs(), () => this.#renew());
@@ -67,6 +69,14 @@ export class HeldLease implements Lease {
 
   get isHeld(): boolean {
     return !this.#isLeaving && this.#isInTime();
+  }
+
+  get stateRevision(): number {
+    return this.#stateRevision;
+  }
+
+  noteState(revision: number): void {
+    this.#stateRevision = Math.max(this.#stateRevision, revision);
   }
 
   renewNow(): Promise<void> {
@@ -164,6 +174,7 @@ export class HeldLease implements Lease {
         expiresAt: new Date(startedAt.wallMs + timing.durationMs).toISOString(),
         attached: this.#isAttached,
         revision: this.#stored.value.revision + 1,
+        stateRevision: this.#stateRevision,
       });
       if (written !== undefined) {
         this.#stored = written;
@@ -178,7 +189,8 @@ export class HeldLease implements Lease {
     const { clock, timing, lock, nudge } = this.#options;
     for (;;) {
       const nowMs = clock.now().getTime();
-      const written = await lock.swap(this.#stored, releasedLock(this.#stored.value, nowMs));
+      const last = { ...this.#stored.value, stateRevision: this.#stateRevision };
+      const written = await lock.swap(this.#stored, releasedLock(last, nowMs));
       const waiter = liveWaiter(this.#stored.value, nowMs, timing.maxSkewMs);
       if (written !== undefined || !(await this.#isStillOurs())) {
         if (typeof waiter?.url === "string") nudge(waiter.url);

@@ -8,6 +8,17 @@ export function leaseLost(id: SandboxId, epoch: number, cause?: unknown): Sandbo
   });
 }
 
+/** The lock of a sandbox records a newer state than the store has. */
+export function stateReplayed(
+  id: SandboxId,
+  { key, store }: { readonly key: string; readonly store: string },
+): SandboxError {
+  return new SandboxError("object_replayed", {
+    message: `${key} in ${store} is older than the state of sandbox ${id} that its lock records; this node ignores it`,
+    details: { key, store },
+  });
+}
+
 export function isLeaseLost(thrown: unknown): boolean {
   return thrown instanceof SandboxError && thrown.reason === "lease_lost";
 }

@@ -14,6 +14,10 @@ export interface Lease {
   readonly lost: AbortSignal;
   /** Checks the clock, so it is right even just after the process or machine has slept. */
   readonly isHeld: boolean;
+  /** The state must have at least this revision. */
+  readonly stateRevision: number;
+  /** Records the revision of a stored state in the lock, with its next write. */
+  noteState(revision: number): void;
   renewNow(): Promise<void>;
   /** Sets whether a client is attached; a waiter that does not take over is then refused. */
   setAttached(isAttached: boolean): Promise<void>;

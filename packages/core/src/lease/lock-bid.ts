@@ -76,6 +76,7 @@ export class LockBid {
       attached: false,
       nonce,
       revision: (stored?.value.revision ?? 0) + 1,
+      stateRevision: stored?.value.stateRevision ?? 0,
       waiter: null,
     });
     if (written === undefined || this.#isStale(attempt)) return { kind: "again" };

@@ -29,6 +29,8 @@ export const lockSchema = z.looseObject({
   nonce: z.string(),
   /** Counts writes, so that no two versions have the same bytes, even where a tag is their hash. */
   revision: z.int(),
+  /** The newest revision of the state that an owner has recorded here: an older state was put back. */
+  stateRevision: z.int().nonnegative().default(0),
   waiter: waiterSchema.nullable(),
 });
 
@@ -109,6 +111,7 @@ export function lockAtRest(epoch: number, now: Date): Lock {
     attached: false,
     nonce: crypto.randomUUID(),
     revision: 1,
+    stateRevision: 0,
     waiter: null,
   };
 }

@@ -73,6 +73,19 @@ describe("a cluster", () => {
     expect(Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString()).toBe("{");
   });
 
+  it("is not created anew in a store that holds the objects of another one whose identity is missing", async () => {
+    await enter(0);
+    await store.put("locks/a.lock", Buffer.from("signed by a node"));
+    await store.delete("cluster.json");
+    expect(await rejection(enter(0))).toMatchObject({
+      reason: "cluster_identity_missing",
+      details: { key: "locks/a.lock" },
+    });
+    expect(await rejection(enter(1))).toMatchObject({ reason: "cluster_identity_missing" });
+    expect(existsSync(secretFile(1))).toBe(false);
+    expect(await store.get("cluster.json")).toBeUndefined();
+  });
+
   it("is not joined with a truncated secret file", async () => {
     writeFileSync(secretFile(0), "short\n");
     expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "secret_corrupt" });

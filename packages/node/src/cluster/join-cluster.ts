@@ -11,6 +11,8 @@ export const BACKUP_OBJECT = "backup.json";
 /** Exists while a restore writes to the store. */
 export const RESTORE_OBJECT = "restoring.json";
 
+const CLUSTER_PREFIXES = ["keys.json", "locks/", "states/", "checkpoints/", "nodes/", "quotas/", "names/"];
+
 /** The format of the store. It increases with a change that earlier versions must not ignore. */
 const FORMAT = 1;
 
@@ -42,6 +44,7 @@ export async function joinCluster(options: JoinClusterOptions): Promise<JoinedCl
   const existing = await store.get(CLUSTER_OBJECT);
   if (existing !== undefined) return joinExisting(existing, options);
   await requireNewStore(store);
+  await requireEmpty(store);
   const known = secret.find();
   const created = await createCluster(known ?? secret.make(), options);
   if (created !== undefined) return created;
@@ -73,6 +76,20 @@ async function requireNewStore(store: ObjectStore): Promise<void> {
   if ((await store.head(RESTORE_OBJECT)) !== undefined) {
     const message = `a restore into ${label} has not finished`;
     throw new SandboxError("restore_unfinished", { message, details: { target: label } });
+  }
+}
+
+/** Without its identity, no node could verify or read what a cluster has stored. A new one would hide that for good. */
+async function requireEmpty(store: ObjectStore): Promise<void> {
+  for (const prefix of CLUSTER_PREFIXES) {
+    for await (const { key } of store.list(prefix)) {
+      // Another node may have created the cluster meanwhile.
+      if ((await store.head(CLUSTER_OBJECT)) !== undefined) return;
+      throw new SandboxError("cluster_identity_missing", {
+        message: `${store.label} holds objects of a cluster, such as ${key}, but not ${CLUSTER_OBJECT}, which identifies it; nothing was changed there`,
+        details: { store: store.label, key },
+      });
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { AuditSink } from "../audit/audit-trail.ts";
+import { hideStore } from "../auth/hide-store.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
 import { publicError } from "./error-response.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
@@ -47,7 +48,7 @@ export class RequestLog {
       response = await answer();
     } catch (thrown) {
       failure = request.signal.aborted ? SandboxError.from(thrown, "canceled") : publicError(thrown);
-      response = refuse(failure);
+      response = refuse(hideStore(failure, exchange.principal));
     }
     const { operation, isAudited, principal, sandboxId, isForwarded } = exchange;
     if (isForwarded) return response;
@@ -58,6 +59,8 @@ export class RequestLog {
     const actor = principal === undefined ? null : actorOf(principal);
     const fields = { requestId, operation, status, durationMs, actor, sandboxId, reason: failure?.reason };
     if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
+    else if (failure?.code === "data_loss")
+      logger.error({ ...fields, err: failure }, "request failed: data is damaged");
     else logger[isAudited ? "info" : "debug"](fields, "request");
     // Refused for its rate: an entry for each would make the flood worse.
     const isFlood = failure?.reason === "rate_limited";

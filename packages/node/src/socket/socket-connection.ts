@@ -8,6 +8,7 @@ import {
   type ServerMessage,
 } from "@sandpiper/protocol";
 import type { Logger } from "pino";
+import { hideStore } from "../auth/hide-store.ts";
 import type { Principal } from "../auth/principal.ts";
 import { eventsElsewhere, movedOn } from "../cluster/peer-errors.ts";
 import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-relay.ts";
@@ -238,9 +239,12 @@ export class SocketConnection {
       return;
     }
     this.#remove(stream);
-    const { logger, requestId } = this.#options;
-    if (error.code === "internal") logger.error({ err: error, stream: stream.number }, "a stream failed");
-    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId), ...stream.past });
+    const { logger, requestId, principal } = this.#options;
+    if (["internal", "data_loss"].includes(error.code)) {
+      logger.error({ err: error, stream: stream.number, requestId }, "a stream failed");
+    }
+    const shown = errorBody(hideStore(error, principal), requestId);
+    this.#send({ type: "error", stream: stream.number, error: shown, ...stream.past });
   }
 
   #remove(stream: SocketStream): void {

@@ -36,6 +36,22 @@ describeStore("s3", () => new S3Store({ bucket: BUCKET, prefix: "some/where" }),
   framework: { describe, it, beforeAll, afterAll, expect },
 });
 
+it("an object of another program in the bucket is named as such, with a tag to replace it by", async () => {
+  const { S3Client, PutObjectCommand } = await import("@aws-sdk/client-s3");
+  const store = new S3Store({ bucket: BUCKET, prefix: "foreign" });
+  const client = new S3Client({ forcePathStyle: true });
+  const Key = "foreign/locks/foreign.lock";
+  await client.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body: "hello" }));
+  client.destroy();
+  const error = await rejection(store.get("locks/foreign.lock"));
+  expect(error).toMatchObject({
+    reason: "object_damaged",
+    details: { key: "locks/foreign.lock", tag: expect.any(String) },
+  });
+  expect(error.message).toContain("was not written by Sandpiper");
+  expect((await store.head("locks/foreign.lock"))?.size).toBe(0);
+});
+
 describe("a conditional write whose response is lost", () => {
   it("succeeds if the client repeats it and the server refuses the repetition", async () => {
     await using cutter = await startAnswerCutter(server?.endpoint ?? "");

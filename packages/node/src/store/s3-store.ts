@@ -66,7 +66,7 @@ export class S3Store implements ObjectStore {
         (body as Readable).destroy();
         throw thrown;
       }
-      const bytes = this.#withoutMark(key, await body.transformToByteArray());
+      const bytes = this.#withoutMark(key, await body.transformToByteArray(), tag);
       return { key, size: bytes.length, tag, bytes };
     });
   }
@@ -75,7 +75,7 @@ export class S3Store implements ObjectStore {
     return this.#attempt(key, async ({ sdk, client }) => {
       const response = await client.send(new sdk.HeadObjectCommand(this.#target(key))).catch(undefinedIfAbsent);
       if (response === undefined) return undefined;
-      const size = (response.ContentLength ?? 0) - MARK_LENGTH;
+      const size = Math.max(0, (response.ContentLength ?? 0) - MARK_LENGTH);
       return { key, size, modifiedAt: wholeSecond(response.LastModified), tag: response.ETag ?? "" };
     });
   }
@@ -102,7 +102,7 @@ export class S3Store implements ObjectStore {
       for await (const page of sdk.paginateListObjectsV2({ client }, query)) {
         for (const { Key = "", Size = 0, LastModified, ETag = "" } of page.Contents ?? []) {
           const key = Key.slice(this.#prefix.length);
-          yield { key, size: Size - MARK_LENGTH, modifiedAt: wholeSecond(LastModified), tag: ETag };
+          yield { key, size: Math.max(0, Size - MARK_LENGTH), modifiedAt: wholeSecond(LastModified), tag: ETag };
         }
       }
     } catch (thrown) {
@@ -170,12 +170,13 @@ export class S3Store implements ObjectStore {
     return this.#checkConditions();
   }
 
-  #withoutMark(key: string, stored: Uint8Array): Uint8Array {
+  #withoutMark(key: string, stored: Uint8Array, tag: string): Uint8Array {
     const end = stored.length - MARK_LENGTH;
     if (end >= 0 && stored[end] === NEWLINE) return stored.subarray(0, end);
     throw new SandboxError("object_damaged", {
-      message: `object ${key} in the store ${this.label} is incomplete, or was not written by Sandpiper`,
-      details: { key },
+      message: `${key} in ${this.label} was not written by Sandpiper: it lacks the mark that ends every object; another program created, replaced or truncated it, and the object was not changed`,
+      hint: "restore it from a backup of the store, or delete it; let no other program write to the bucket or prefix",
+      details: { key, store: this.label, tag },
     });
   }
 

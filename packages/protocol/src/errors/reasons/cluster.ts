@@ -2,6 +2,7 @@
 import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const clusterReasons = {
+  cluster_identity_missing: { code: "data_loss", meaning: "The store holds the objects of a cluster, but not cluster.json, which identifies it; nothing was changed.", hint: "restore cluster.json from a backup of the store. To abandon the data, delete all objects or use another store or prefix", details: { store: "string", key: "string" } },
   handoff_timeout: { code: "deadline_exceeded", meaning: "The owner of the sandbox did not release it in time.", hint: "retry; if it fails again, check that its owner can save it" },
   handoff_under_way: { code: "unavailable", meaning: "The sandbox is moving to another node.", hint: "retry shortly", details: { node: "string?" } },
   lease_lost: { code: "conflict", meaning: "This node no longer holds the lease of the sandbox.", hint: "retry: another node may run the sandbox now", details: { epoch: "number" } },
