@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type ObjectStore, SandboxError } from "@sandpiper/core";
 import { fileError } from "../store/file-error.ts";
@@ -24,6 +24,16 @@ export async function requireEmptyPlace(store: ObjectStore): Promise<void> {
       throw fileError(thrown, store.label);
     }
   } else if (await hasObjects(store)) throw notEmpty(store);
+}
+
+/** Deletes what a failed backup wrote to a place that was empty before. */
+export async function emptyPlace(store: ObjectStore): Promise<void> {
+  if (store.label.startsWith("file:")) {
+    const path = fileURLToPath(store.label);
+    for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true, force: true });
+    return;
+  }
+  for await (const { key } of store.list("")) await store.delete(key);
 }
 
 export async function hasObjects(store: ObjectStore): Promise<boolean> {

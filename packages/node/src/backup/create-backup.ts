@@ -4,7 +4,6 @@ import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { CLUSTER_OBJECT } from "../cluster/join-cluster.ts";
 import { KEYS_OBJECT } from "../cluster/stored-keys.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import { chunksIn } from "../store/chunked-files.ts";
 import { verifyObject } from "../store/signed-object.ts";
 import {
   type BackupContent,
@@ -14,7 +13,7 @@ import {
   SECRET,
   writeIndex,
 } from "./backup-index.ts";
-import { openPlace, requireEmptyPlace } from "./backup-place.ts";
+import { emptyPlace, openPlace, requireEmptyPlace } from "./backup-place.ts";
 import { type BackupSource, openSource } from "./backup-source.ts";
 import { BackupWriter } from "./backup-writer.ts";
 import { type CopiedSandbox, copySandbox } from "./copy-sandbox.ts";
@@ -47,7 +46,7 @@ export async function createBackup(config: NodeConfig, options: CreateBackupOpti
     await writeIndex(backup, keyring, { header, content });
     return { ...header, ...content };
   } catch (thrown) {
-    await removeAll(backup).catch(() => {});
+    await emptyPlace(backup).catch(() => {});
     throw SandboxError.from(thrown);
   }
 }
@@ -140,11 +139,4 @@ function notSigned({ label }: ObjectStore, key: string): SandboxError {
     hint: "start a node: it puts the keys that it knows back",
     details: { key, store: label },
   });
-}
-
-/** A failed backup must not stand in the way of the next. */
-async function removeAll(backup: ObjectStore): Promise<void> {
-  const chunks = chunksIn(backup);
-  for await (const chunk of chunks.list()) await chunks.delete(chunk);
-  for await (const { key } of backup.list("")) await backup.delete(key);
 }

@@ -173,6 +173,18 @@ describe("a backup of a home", () => {
     expect(next.registry.record(id)).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
   });
 
+  it("that fails deletes what it wrote, so that the next one can use the same place", async () => {
+    const { node, scratch } = await setUp();
+    const config = parseNodeConfig({ home: node.home });
+    const options = { place: join(scratch, "again"), includesSecret: false };
+    const onBytes = () => {
+      throw new Error("interrupted");
+    };
+    await rejection(createBackup(config, { ...options, onBytes }));
+    expect(readdirSync(options.place)).toEqual([]);
+    expect((await createBackup(config, options)).sandboxes).toHaveLength(1);
+  });
+
   it("is not used as a store by a node that is started on it", async () => {
     const { place, scratch } = await setUp();
     const before = filesIn(place);
