@@ -38,11 +38,16 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
+
 const home = await mkdtemp(join(tmpdir(), "sp-v2-"));
 try {
   const provider = new QemuProvider({ stateDirectory: home });
   const config = { memoryMib: 2048, vcpuCount: 2, diskMib: 2048 };
-  await using machine = await Sandbox.create(provider, config);
+  await using machine = await Sandbox.create(provider, config, interrupted);
+  // Its programs then fail, which ends this one, and it leaves nothing behind.
+  interrupted.signal.addEventListener("abort", () => void machine.destroy());
   console.error("the machine has booted");
   await copySources(machine);
   await hogs["c"]?.prepare?.(machine);
