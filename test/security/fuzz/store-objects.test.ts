@@ -172,7 +172,7 @@ describe("10,000 malformed objects of the store", () => {
     const outcomes = await fuzz<Input>({
       name: "store objects",
       inputs: fc.record({ object: fc.nat(), tampering: tamperings }),
-      shortInputs: 400,
+      shortInputs: 250,
       send,
     });
     expect(Object.keys(outcomes)).toEqual(expect.arrayContaining(REFUSALS.slice(0, 5)));
