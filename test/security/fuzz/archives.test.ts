@@ -82,7 +82,7 @@ describe("10,000 malformed archives", () => {
     const outcomes = await fuzz({
       name: "archives: uploads",
       inputs: malformedTar(outside),
-      shortInputs: 100,
+      shortInputs: 60,
       send: async (bytes) => {
         await fresh();
         const outcome = await upload(bytes);
@@ -97,7 +97,7 @@ describe("10,000 malformed archives", () => {
     const outcomes = await fuzz({
       name: "archives: images of machines",
       inputs: malformedImage(outside),
-      shortInputs: 100,
+      shortInputs: 60,
       send: async (bytes) => {
         await fresh();
         const outcome = await unpackAsImage(bytes);
@@ -112,7 +112,7 @@ describe("10,000 malformed archives", () => {
     const outcomes = await fuzz({
       name: "archives: saves of an engine",
       inputs: malformedImage(outside),
-      shortInputs: 100,
+      shortInputs: 60,
       send: async (bytes) => {
         const directory = await fresh();
         const saving = unpackSaved(Readable.from([bytes]), directory);
@@ -133,7 +133,7 @@ describe("10,000 malformed archives", () => {
     await fuzz({
       name: "archives: the operator's list",
       inputs: malformedTar(outside),
-      shortInputs: 100,
+      shortInputs: 60,
       // A negative size once made the reader return to the same header forever.
       examples: [Buffer.concat([whole("a", Buffer.alloc(0), { size: "-0000001000" }), Buffer.alloc(1024)])],
       send: async (bytes) => {

@@ -150,7 +150,7 @@ describe("10,000 malformed inputs from a guest", () => {
   it("leave the channel in use or closed with a reason, and no call without an end", {
     timeout: fuzzTimeoutMs,
   }, async () => {
-    const outcomes = await fuzz({ name: "agent channel: to the node", inputs, shortInputs: 250, send });
+    const outcomes = await fuzz({ name: "agent channel: to the node", inputs, shortInputs: 150, send });
     expect(Object.keys(outcomes)).toEqual(expect.arrayContaining(["answers", "agent_malformed"]));
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });

@@ -27,7 +27,7 @@ export class SealedStates implements ObjectStore {
     if (stored === undefined || !key.startsWith(PREFIX)) return stored;
     const opened = openObject(this.#keyring, key, stored.bytes);
     if ("fault" in opened) {
-      if (opened.newer !== undefined) throw tooNew(key, this.#store, opened.newer);
+      if (opened.newer !== undefined) throw tooNew(opened.newer);
       throw damaged(key, this.#store, opened.fault);
     }
     return { ...stored, bytes: opened.content };
@@ -51,13 +51,10 @@ export class SealedStates implements ObjectStore {
   }
 }
 
-function tooNew(
-  key: string,
-  { label }: ObjectStore,
-  versions: { readonly found: number; readonly known: number },
-): SandboxError {
+/** Names no object: every caller of the sandbox sees the message. */
+function tooNew(versions: { readonly found: number; readonly known: number }): SandboxError {
   return new SandboxError("state_too_new", {
-    message: `${key} in the store ${label} has format ${versions.found}, but this node reads at most format ${versions.known}; it was not changed`,
+    message: `the state of the sandbox in the store has format ${versions.found}, but this node reads at most format ${versions.known}; it was not changed`,
     details: versions,
   });
 }
