@@ -82,13 +82,18 @@ export class FencedStates {
   ): () => Promise<Versioned<FencedState>> {
     const { epoch, revision } = known.value;
     const next = { epoch, revision: revision + 1, nonce: crypto.randomUUID(), content };
+    let version = known;
     return async () => {
-      if (!lease.isHeld) throw leaseLost(lease.id, epoch);
-      const written = await object.swap(known, next);
-      if (written !== undefined) return written;
-      const current = await object.read();
-      if (current?.value.nonce === next.nonce) return current;
-      throw leaseLost(lease.id, epoch);
+      for (;;) {
+        if (!lease.isHeld) throw leaseLost(lease.id, epoch);
+        const written = await object.swap(version, next);
+        if (written !== undefined) return written;
+        const current = await object.read();
+        if (current?.value.nonce === next.nonce) return current;
+        // An operator has put back this owner's version, which was damaged meanwhile: only its tag is another.
+        if (current === undefined || current.value.nonce !== known.value.nonce) throw leaseLost(lease.id, epoch);
+        version = current;
+      }
     };
   }
 
