@@ -211,7 +211,7 @@ class ChaosRun {
   async #makeSandbox(at: number): Promise<void> {
     const { provider, policy } = this.#slots[at] as (typeof SLOTS)[number];
     const size = provider === "qemu" ? MACHINE : { memoryMib: 128 };
-    const { id } = await this.#create({ provider, ...size, checkpointPolicy: policy });
+    const { id } = await this.#create({ provider, ...size, checkpointPolicy: policy, onFailure: "restore" });
     const writer = new SandboxWriter({
       sandbox: { id, provider },
       clients: this.#clients,

@@ -87,6 +87,19 @@ describe("the state of a sandbox", () => {
     expect((await rejection(liar.states.claim(cluster.id, 1))).reason).toBe("lease_lost");
   });
 
+  it("is still written by its owner after it was damaged and put back from a backup", async () => {
+    const { cluster, id, a } = await heldByA();
+    const state = await a.states.claim(id, 1);
+    await state.commit("one");
+    const key = `states/${id}.state`;
+    const whole = (await cluster.store.get(key))?.bytes ?? new Uint8Array();
+    await cluster.store.put(key, whole.subarray(1));
+    await rejection(state.commit("lost"));
+    await cluster.store.put(key, whole);
+    await state.commit("two");
+    expect(await a.states.read(id)).toBe("two");
+  });
+
   it("is committed once when the answer is lost", async () => {
     const { id, a } = await heldByA();
     const state = await a.states.claim(id, 1);

@@ -92,7 +92,7 @@ export class FencedStates {
         if (written !== undefined) return written;
         const current = await object.read();
         if (current?.value.nonce === next.nonce) return current;
-        // The earlier version has another tag after it was encrypted again with another secret.
+        // The earlier version has another tag after it was encrypted with another secret, or put back by an operator.
         if (current?.value.nonce !== known.value.nonce) throw leaseLost(lease.id, epoch);
         base = current;
       }

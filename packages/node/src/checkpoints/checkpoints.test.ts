@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { MockProvider } from "@sandpiper/providers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { expireAtRest } from "../handoff/expire-at-rest.ts";
 import { mockNode } from "../testing/mock-node.ts";
 
@@ -45,6 +45,26 @@ describe("a sandbox whose instance has ended by itself", () => {
     expect(await node.read()).toBe("saved");
     expect(node.get(node.id)).toMatchObject({ state: "ready", failure: null, rolledBackTo: { checkpoint } });
     expect(node.kinds()).toEqual(expect.arrayContaining(["sandbox.failed", "sandbox.rolled_back"]));
+  });
+
+  it("returns to it although its recovery failed at first", async () => {
+    const node = await setUp();
+    await node.write("saved");
+    await node.checkpoints.create(node.owner, node.id, {});
+    const recorded = node.registry.change.bind(node.registry);
+    // Fails only the recovery, as a disk that is full at that moment.
+    const change = vi.spyOn(node.registry, "change").mockImplementation((id, fields) => {
+      if (fields.state === "stopped") throw new Error("database or disk is full");
+      return recorded(id, fields);
+    });
+    await fail(node);
+    await expect.poll(() => change.mock.results.at(-1)?.type).toBe("throw");
+    await node.registry.unlocked(node.id);
+    expect(node.get(node.id).state).toBe("failed");
+    change.mockRestore();
+    await node.locator.claim(node.owner, node.id, { purpose: "use", readOnly: false });
+    expect(node.get(node.id)).toMatchObject({ state: "ready", failure: null });
+    expect(await node.read()).toBe("saved");
   });
 
   it("stays failed without a checkpoint, and refuses requests with its state and not as if they had run", async () => {

@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import { MockProvider } from "@sandpiper/providers";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, owner, ShakyStore, startShakyNode, startUnreadyNode } from "./testing/shaky-node.ts";
 
@@ -30,6 +30,40 @@ describe("a sandbox whose lease was lost", () => {
     await expect.poll(() => node.records.get(id)).toBeUndefined();
     await expect.poll(() => node.deadlines.get(id)).toBeUndefined();
     expect(await node.instances()).toEqual([]);
+  });
+});
+
+describe("a sandbox whose container has ended by itself", () => {
+  async function ended() {
+    const shared = new ShakyStore();
+    const containers = new MockContainers({ "python:3.13-slim": "sha256:default" });
+    const provider = new MockProvider({ clock: shared.clock, containers });
+    const node = startShakyNode(shared, "a", provider);
+    const { id } = await node.sandboxes.create(owner, { provider: "mock", onFailure: "restore" });
+    await node.checkpoints.create(owner, id, {});
+    provider.instance(id).crash();
+    const state = async () => {
+      await shared.clock.advance(1);
+      return node.registry.record(id)?.state;
+    };
+    await expect.poll(state).toBe("stopped");
+    expect(containers.volumes.has(id)).toBe(true);
+    return { shared, node, id, containers };
+  }
+
+  it("leaves no volumes on a node that loses its lease", async () => {
+    const { shared, node, id, containers } = await ended();
+    shared.fault = () => ({ fail: "before" });
+    await shared.clock.advance(LEASE_MS);
+    await expect.poll(() => node.records.get(id)).toBeUndefined();
+    await expect.poll(() => [...containers.volumes.keys()]).toEqual([]);
+  });
+
+  it("leaves no volumes on a node that hands it over", async () => {
+    const { node, id, containers } = await ended();
+    await node.handoffs?.drain(new AbortController().signal);
+    expect(node.records.get(id)).toBeUndefined();
+    expect([...containers.volumes.keys()]).toEqual([]);
   });
 });
 
