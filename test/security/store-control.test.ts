@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
+import { checkStore, createLogger, parseNodeConfig, repairSandbox, startNode } from "@sandpiper/node/server";
 import { MockProvider } from "@sandpiper/providers";
 import { Client } from "@sandpiper/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -127,6 +127,36 @@ describe("an attacker who can write to the store", () => {
       .poll(async () => (await get(second.url, `/v1/sandboxes/${sandbox.id}`)).status, { timeout: 5000 })
       .toBe(200);
     await other.sandboxes.connect(sandbox.id).then((found) => found.destroy());
+  });
+});
+
+describe("an operator", () => {
+  it("finds a forged lock of a sandbox at rest, and repairs the sandbox", async () => {
+    await using client = new Client({ url: first.url, apiKey });
+    const sandbox = await client.sandboxes.create({ provider: "mock" });
+    await sandbox.pause();
+    const key = `locks/${sandbox.id}.lock`;
+    await first.stop();
+    const forged = contentOf(await textOf(key));
+    await store.put(key, Buffer.from(forged));
+    const config = parseNodeConfig({
+      home: join(root, "operator"),
+      store: `file://${join(root, "store")}`,
+      clusterSecret: SECRET,
+      leaseMs: 3000,
+      maxSkewMs: 0,
+    });
+    const bad = async () => (await checkStore(config)).filter((object) => object.key.startsWith("locks/"));
+    expect(await bad()).toEqual([{ key, fault: "no signature" }]);
+    expect((await get(second.url, `/v1/sandboxes/${sandbox.id}`)).status).toBe(500);
+    const options = { acceptsOlderState: false };
+    expect(await repairSandbox(config, sandbox.id, options)).toBe("written");
+    expect(await repairSandbox(config, sandbox.id, options)).toBe("sound");
+    expect(await bad()).toEqual([]);
+    expect((await get(second.url, `/v1/sandboxes/${sandbox.id}`)).status).toBe(200);
+    await using other = new Client({ url: second.url, apiKey });
+    await other.sandboxes.connect(sandbox.id).then((found) => found.destroy());
+    first = await start("first", { clusterSecret: SECRET });
   });
 });
 

@@ -27,6 +27,7 @@ it("exports these values and no others", () => {
     "connectAgent",
     "exec",
     "pause",
+    "repairLock",
     "sandboxTransitions",
     "stateNames",
     "systemClock",

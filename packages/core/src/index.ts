@@ -48,6 +48,7 @@ export type { Lease } from "./lease/lease.ts";
 export { type Acquisition, Leases, type LeasesOptions, type WaitOptions } from "./lease/leases.ts";
 export { type LockView, type LockWaiter, lockAtRest, lockKey } from "./lease/lock.ts";
 export type { PreviousLease } from "./lease/lock-bid.ts";
+export { type LockRepair, type RepairLockOptions, repairLock } from "./lease/repair-lock.ts";
 export { type ExpiryReason, Lifetime, type LifetimeOptions, type LifetimePolicy } from "./lifetime/lifetime.ts";
 export type { MachineInfo, Machines } from "./machines.ts";
 export { DEFAULT_MAX_SANDBOXES, type ManagerConfig, type ManagerConfigOptions } from "./manager/manager-config.ts";

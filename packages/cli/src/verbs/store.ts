@@ -29,6 +29,60 @@ the command and repeat it.`,
   run: (arguments_) => sign(arguments_, { acceptsUnsigned: false, rewritesData: arguments_.has("data") }),
 };
 
+const verifyStore: Verb = {
+  name: "store verify",
+  summary: "list the objects of a store that nodes refuse",
+  options: [jsonOption],
+  details: `${details}
+Checks the signatures of control objects and the encryption of states and manifests. It does not read chunks, and changes
+nothing.`,
+  exitCodes: [
+    ["0", "nodes accept all objects"],
+    ["1", "nodes refuse some objects; the output names them"],
+  ],
+  learnMore: "docs/store.md",
+  async run(arguments_) {
+    const { checkStore, loadNodeConfig } = await import("@sandpiper/node/server");
+    const bad = await checkStore(await loadNodeConfig({ argv: [], env: process.env }));
+    const lines = bad.length === 0 ? ["all objects are sound"] : bad.map(({ key, fault }) => `${key}: ${fault}`);
+    await showResult(arguments_, { json: bad, lines });
+    return bad.length === 0 ? 0 : 1;
+  },
+};
+
+const repairStore: Verb = {
+  name: "store repair",
+  summary: "replace the forged, damaged or missing lock of a sandbox at rest",
+  operands: ["SANDBOX"],
+  options: [
+    {
+      name: "accept-older-state",
+      summary: "accept a state that is older than the lock records, as after a restored backup",
+    },
+    jsonOption,
+  ],
+  details: `${details}
+Waits as long as a lease first: the owner of a running sandbox replaces a bad lock itself. Then writes a new lock from the
+sandbox's state, and any node can take the sandbox. Deletes the lock if the sandbox has no state. First find out who else
+can write to the store.`,
+  examples: ["sandpiper store repair 01234567-89ab-4cde-8f01-23456789abcd"],
+  learnMore: "docs/store.md",
+  async run(arguments_) {
+    const { loadNodeConfig, repairSandbox } = await import("@sandpiper/node/server");
+    const config = await loadNodeConfig({ argv: [], env: process.env });
+    const [id = ""] = arguments_.operands;
+    const repair = await repairSandbox(config, id, { acceptsOlderState: arguments_.has("accept-older-state") });
+    await showResult(arguments_, { json: { sandbox: id, lock: repair }, lines: [REPAIRS[repair]] });
+    return undefined;
+  },
+};
+
+const REPAIRS = {
+  sound: "nodes accept the lock; nothing was changed",
+  written: "wrote a new lock; any node can take the sandbox",
+  removed: "deleted the lock: the sandbox has no state",
+};
+
 async function sign(
   arguments_: Parameters<NonNullable<Verb["run"]>>[0],
   options: { readonly acceptsUnsigned: boolean; readonly rewritesData: boolean },
@@ -63,7 +117,7 @@ function reporter() {
 
 export const storeVerb: Verb = {
   name: "store",
-  summary: "migrate the shared store, or replace its secret",
+  summary: "check and repair the shared store, migrate it, or replace its secret",
   options: [],
-  actions: [migrateStore, rotateStore],
+  actions: [verifyStore, repairStore, migrateStore, rotateStore],
 };

@@ -1,5 +1,6 @@
 import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
+import { repairLock } from "./repair-lock.ts";
 import { acquired, away, DURATION_MS, heldByA, losesAnswersToWrites } from "./testing/cluster.ts";
 
 /** An owner that was suspended after it claimed the state, and another node that has acquired the lease since. */
@@ -13,6 +14,44 @@ async function stale() {
   const next = acquired(await b.leases.acquire(id)).lease;
   return { cluster, a, b, old, next };
 }
+
+describe("a repair of a lock", () => {
+  const repair = async ({ cluster, id }: Awaited<ReturnType<typeof heldByA>>, acceptsOlderState = false) => {
+    const { store, clock } = cluster;
+    const done = repairLock(id, { store, clock, waitMs: DURATION_MS, acceptsOlderState });
+    await clock.advance(DURATION_MS);
+    return await done;
+  };
+
+  it("lets a node take the sandbox with its newest state after the lock disappeared", async () => {
+    const bed = await heldByA();
+    const { cluster, id, a, b, lease } = bed;
+    await (await a.states.claim(id, 1)).commit("one");
+    await lease.release();
+    expect(await repair(bed)).toBe("sound");
+    await cluster.store.delete(`locks/${id}.lock`);
+    expect(await repair(bed)).toBe("written");
+    const { lease: next } = acquired(await b.leases.acquire(id));
+    expect((await b.states.claim(id, next.epoch)).content).toBe("one");
+  });
+
+  it("accepts an older state only on request, and does not touch the lock of an owner", async () => {
+    const bed = await heldByA();
+    const { cluster, id, a, b, lease } = bed;
+    const state = await a.states.claim(id, 1);
+    await state.commit("old");
+    const old = await cluster.store.get(`states/${id}.state`);
+    await state.commit("new");
+    await lease.renewNow();
+    await cluster.store.put(`states/${id}.state`, old?.bytes ?? new Uint8Array());
+    expect(await repair(bed, true)).toBe("sound");
+    await lease.release();
+    expect(await repair(bed)).toBe("sound");
+    expect(await repair(bed, true)).toBe("written");
+    const { lease: next } = acquired(await b.leases.acquire(id));
+    expect((await b.states.claim(id, next.epoch)).content).toBe("old");
+  });
+});
 
 describe("the state of a sandbox", () => {
   it("passes from owner to owner", async () => {
