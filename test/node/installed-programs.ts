@@ -9,6 +9,8 @@ export class InstalledPrograms implements Disposable {
   readonly env: Readonly<Record<string, string>> = {
     SANDPIPER_RUNSC: join(this.#directory, "runsc"),
     SANDPIPER_AGENT: join(this.#directory, "agent"),
+    // Without the build that set-up cached.
+    XDG_CACHE_HOME: join(this.#directory, "cache"),
   };
   readonly release: string;
 

@@ -77,6 +77,7 @@ export type {
   InstanceExit,
   InstanceRecord,
   InstanceSpec,
+  KeptRelease,
   PingAgent,
   PreparedInstance,
   PrepareInstanceOptions,
@@ -85,6 +86,7 @@ export type {
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
+  Releases,
   RequirementsOptions,
   ServiceCommand,
 } from "./provider.ts";
