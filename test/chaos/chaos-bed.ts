@@ -13,7 +13,7 @@ import { MACHINE } from "../node/qemu-home.ts";
 import { ChaosNode } from "./chaos-node.ts";
 import { ContainerEngine } from "./container-engine.ts";
 import { DamagedObjects } from "./damaged-objects.ts";
-import type { ProviderName } from "./faults/fault.ts";
+import type { ProviderName } from "./provider-name.ts";
 import type { Random } from "./random.ts";
 import { SmallDisk } from "./small-disk.ts";
 import { StoreProxy } from "./store-proxy.ts";

@@ -56,7 +56,7 @@ describe("help", () => {
         "run shell exec mcp",
         "create ls get update rm cp ps logs kill stats events pause resume stop start rebuild move",
         "checkpoint checkpoints restore fork rollback",
-        "up nodes node store backup keys tenants audit pool caches volumes machines",
+        "up nodes node store backup releases keys tenants audit pool caches volumes machines",
         "doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );

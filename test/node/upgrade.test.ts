@@ -1,29 +1,36 @@
-import { describe, expect, it } from "vitest";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { loadNodeConfig, openReleases } from "@sandpiper/node/server";
+import { rejection } from "@sandpiper/protocol/testing";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { GvisorHome } from "./gvisor-home.ts";
 import { InstalledPrograms } from "./installed-programs.ts";
 import { NodeProcess } from "./node-process.ts";
 import { collectOutput, countTo, numbersTo } from "./numbered-output.ts";
 
+afterEach(() => vi.unstubAllEnvs());
+
+const start = (home: GvisorHome, { env }: InstalledPrograms) =>
+  NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" }, env);
+
 describe("a node after an upgrade that replaced gVisor and the agent", () => {
   it("adopts, saves, restores and forks sandboxes of the earlier release, and starts new ones with the new release", async () => {
-    await using home = new GvisorHome();
     using programs = await InstalledPrograms.install();
-    const { env } = programs;
-    const before = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" }, env);
+    await using home = new GvisorHome();
+    const before = await start(home, programs);
     const running = await before.client.sandboxes.create();
-    const counter = await running.start(countTo(100));
+    const counter = await running.start(countTo(40));
     const paused = await before.client.sandboxes.create();
-    const sleeper = await paused.start("sleep 1; cat kept; exit 7");
-    await paused.files.write("kept", "kept");
+    const sleeper = await paused.start("sleep 0.5; cat kept; exit 7");
     await paused.pause();
     await before.stop();
     const next = programs.upgrade();
 
-    await using after = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" }, env);
+    await using after = await start(home, programs);
     const { sandboxes } = after.client;
     expect(after.started.adopted).toEqual([running.id]);
     const woken = await sandboxes.connect(paused.id);
-    expect(await (await woken.attach(sleeper.id)).wait()).toMatchObject({ exitCode: 7 });
+    expect((await (await woken.attach(sleeper.id)).wait()).exitCode).toBe(7);
 
     const adopted = await sandboxes.connect(running.id);
     const output = collectOutput(await adopted.attach(counter.id));
@@ -31,13 +38,50 @@ describe("a node after an upgrade that replaced gVisor and the agent", () => {
     await adopted.resume();
     const [fork] = await adopted.fork();
     expect((await fork?.exec("echo forked"))?.stdout).toBe("forked\n");
-    expect(await output.ended).toBe(numbersTo(100));
+    expect(await output.ended).toBe(numbersTo(40));
 
     const fresh = await sandboxes.create();
-    const releases = await Promise.all(
-      [woken, adopted, fork, fresh].map(async (each) => (await each?.checkpoint())?.requirements["runtime"]),
-    );
-    expect(releases).toEqual([programs.release, programs.release, programs.release, next].map((one) => `runsc ${one}`));
-    for (const each of [woken, adopted, fork, fresh]) await each?.destroy();
+    const all = [woken, adopted, fork, fresh];
+    const used = await Promise.all(all.map(async (each) => (await each?.checkpoint())?.requirements["runtime"]));
+    expect(used).toEqual([programs.release, programs.release, programs.release, next].map((one) => `runsc ${one}`));
+    for (const each of all) await each?.destroy();
+  });
+
+  it("names a release that it lacks and restores the sandbox once it has it, and removes it when nothing needs it", async () => {
+    using programs = await InstalledPrograms.install();
+    await using home = new GvisorHome();
+    const before = await start(home, programs);
+    const paused = await before.client.sandboxes.create();
+    await paused.files.write("kept", "kept");
+    await paused.pause();
+    await before.stop();
+    const next = programs.upgrade();
+
+    const after = await start(home, programs);
+    const sandbox = await after.client.sandboxes.connect(paused.id);
+    for (const [name, path] of Object.entries(programs.env)) vi.stubEnv(name, path);
+    const releases = openReleases(await loadNodeConfig({ argv: [], env: { SANDPIPER_HOME: home.path } }));
+    const runscs = async () => (await releases.list()).filter(({ program }) => program === "runsc");
+    expect(await runscs()).toMatchObject([
+      { version: programs.release, isCurrent: false, instances: [], sandboxes: [paused.id] },
+      { version: next, isCurrent: true, instances: [], sandboxes: [] },
+    ]);
+
+    const elsewhere = join(home.path, "elsewhere");
+    renameSync(join(home.path, "node/gvisor/programs/runsc", programs.release), elsewhere);
+    expect(await rejection(sandbox.resume())).toMatchObject({
+      reason: "incompatible_node",
+      hint: expect.stringContaining(
+        `keep runsc release ${programs.release} on this node with \`sandpiper releases add`,
+      ),
+    });
+    await releases.add(join(elsewhere, "runsc"));
+    await sandbox.resume();
+    expect(await sandbox.files.readText("kept")).toBe("kept");
+    await sandbox.destroy();
+    await after.stop();
+
+    await using _ = await start(home, programs);
+    await expect.poll(runscs).toMatchObject([{ version: next, isCurrent: true }]);
   });
 });

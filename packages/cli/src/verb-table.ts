@@ -38,6 +38,7 @@ export const verbTable: VerbTable = {
   node: async () => (await import("./verbs/node.ts")).nodeVerb,
   store: async () => (await import("./verbs/store.ts")).storeVerb,
   backup: async () => (await import("./verbs/backup.ts")).backupVerb,
+  releases: async () => (await import("./verbs/releases.ts")).releasesVerb,
   mcp: async () => (await import("./verbs/mcp.ts")).mcpVerb,
   doctor: async () => (await import("./verbs/doctor.ts")).doctorVerb,
   completion: async () => (await import("./verbs/completion.ts")).createCompletionVerb(verbTable),

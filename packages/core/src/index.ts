@@ -79,6 +79,7 @@ export type {
   InstanceExit,
   InstanceRecord,
   InstanceSpec,
+  KeptRelease,
   PingAgent,
   PreparedInstance,
   PrepareInstanceOptions,
@@ -87,6 +88,7 @@ export type {
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
+  Releases,
   RequirementsOptions,
   ServiceCommand,
 } from "./provider.ts";

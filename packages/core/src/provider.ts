@@ -156,6 +156,27 @@ export interface InstanceRecord {
   readonly isOrphan: boolean;
 }
 
+/** One version of a program that a provider keeps beside others, because instances or checkpoints depend on it. */
+export interface KeptRelease {
+  readonly program: string;
+  readonly version: string;
+  /** New instances use it. */
+  readonly isCurrent: boolean;
+  /** The instances of this host that use it. */
+  readonly instances: readonly SandboxId[];
+}
+
+/** The versions that a provider keeps. */
+export interface Releases {
+  list(): Promise<readonly KeptRelease[]>;
+  /** Keeps the program at this path. */
+  add(path: string): Promise<KeptRelease>;
+  /** The caller has checked that nothing needs it. */
+  remove(release: KeptRelease): Promise<void>;
+  /** Whether a checkpoint with these requirements needs it. */
+  isRequired(release: KeptRelease, requirements: CheckpointRequirements): boolean;
+}
+
 /** A driver that creates instances. */
 export interface Provider {
   readonly name: ProviderName;
@@ -168,6 +189,8 @@ export interface Provider {
   readonly containers?: Containers | undefined;
   /** Further operations of providers that run one machine for each project; each of their sandboxes has a project. */
   readonly machines?: Machines | undefined;
+  /** Set if several versions of its programs can be installed side by side. */
+  readonly releases?: Releases | undefined;
   /** Downloads or builds what instances of this root filesystem need, which may take minutes. */
   provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */

@@ -1,4 +1,5 @@
 import type { ChaosBed } from "../chaos-bed.ts";
+import type { ProviderName } from "../provider-name.ts";
 import type { Random } from "../random.ts";
 
 export interface FaultContext {
@@ -14,8 +15,6 @@ export interface ChaosSandbox {
   readonly id: string;
   readonly provider: ProviderName;
 }
-
-export type ProviderName = "gvisor" | "docker" | "qemu";
 
 export interface Fault {
   /** Faults of one area do not happen at the same time, because they could undo each other. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/protocol";
+import { Keyring } from "./keyring.ts";
 import { writePrivateFile } from "./private-file.ts";
 
 const SECRET_BYTES = 32;
@@ -22,6 +23,11 @@ export function parseNodeSecrets(bytes: Uint8Array, path: string): readonly [Uin
   const secretAt = (index: number) => bytes.subarray(index * SECRET_BYTES, (index + 1) * SECRET_BYTES);
   const others = Array.from({ length: bytes.length / SECRET_BYTES - 1 }, (_, index) => secretAt(index + 1));
   return [secretAt(0), ...others];
+}
+
+/** The keys of a standalone node. */
+export function openKeyring(home: string): Keyring {
+  return new Keyring({ secrets: openNodeSecrets(home), salt: "standalone node" });
 }
 
 function corrupt(path: string, length: number): SandboxError {

@@ -20,11 +20,19 @@ const entrySchema = z.object({
   seenAt: z.iso.datetime(),
   isDraining: z.boolean(),
   sandboxes: z.int(),
+  /** Absent in entries of earlier versions. */
+  runtimes: z.array(z.string()).optional(),
   /** Identifies one process of a node, to detect another with the same id. */
   run: z.string(),
 });
 
 type Entry = z.infer<typeof entrySchema>;
+
+export interface NodeDescription {
+  readonly isDraining: boolean;
+  readonly sandboxes: number;
+  readonly runtimes?: string[] | undefined;
+}
 
 export interface NodeRegistryOptions {
   readonly store: ObjectStore;
@@ -33,7 +41,7 @@ export interface NodeRegistryOptions {
   readonly leaseMs: number;
   readonly maxSkewMs: number;
   /** The part of the entry that changes between heartbeats. */
-  readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
+  readonly describe: () => NodeDescription;
   /** Called when a heartbeat fails, and when another node uses the same id. */
   readonly onError: (error: SandboxError) => void;
 }

@@ -9,7 +9,7 @@ import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { openNodeId } from "./node-id.ts";
 import { NodeProof } from "./node-proof.ts";
-import { NodeRegistry } from "./node-registry.ts";
+import { type NodeDescription, NodeRegistry } from "./node-registry.ts";
 import { sendNudge } from "./nudge.ts";
 import { SharedKeyService } from "./shared-key-service.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
@@ -25,7 +25,7 @@ export interface OpenClusterOptions {
   /** The keys and quotas this node had before it joined. */
   readonly ownKeys: ClusterKeys;
   readonly clock: Clock;
-  readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
+  readonly describe: () => NodeDescription;
   readonly onError: (error: SandboxError) => void;
 }
 

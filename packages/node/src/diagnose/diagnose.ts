@@ -11,6 +11,7 @@ import { checkLeftovers } from "./check-leftovers.ts";
 import { checkDisk, checkMachine } from "./check-machine.ts";
 import { checkParts } from "./check-parts.ts";
 import { checkProvider } from "./check-provider.ts";
+import { checkReleases } from "./check-releases.ts";
 import { checkReserve } from "./check-reserve.ts";
 import { checkStore } from "./check-store.ts";
 import { checkTools } from "./check-tools.ts";
@@ -32,12 +33,13 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
   const { home = stateDirectory(), removeLeftovers = false } = options;
   const providers = composedProviders.map((name) => createProvider(name, { home, vmDocker: { idleMs: 0 } }));
   const leftovers = await checkLeftovers(providers, { remove: removeLeftovers });
-  const [tools, parts, disk, reserve, store] = await Promise.all([
+  const [tools, parts, disk, reserve, store, releases] = await Promise.all([
     checkTools(),
     checkParts(),
     checkDisk(home),
     checkReserve(home),
     checkStore(),
+    checkReleases(),
   ]);
   // One after the other, because each check measures a start-up time.
   const providerChecks: Check[] = [];
@@ -56,6 +58,7 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
       disk,
       reserve,
       ...store,
+      ...releases,
       leftovers,
       ...providerChecks,
     ],

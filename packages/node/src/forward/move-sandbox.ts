@@ -77,12 +77,14 @@ function findNode(nodes: readonly NodeResource[], text: string): NodeResource {
   });
 }
 
-function leastLoadedFirst(nodes: readonly NodeResource[], { owner }: FoundSandbox): readonly NodeResource[] {
+/** Nodes that have the sandbox's runtime come first: the others would refuse it. */
+function leastLoadedFirst(nodes: readonly NodeResource[], { owner, runtime }: FoundSandbox): readonly NodeResource[] {
+  const lacksRuntime = ({ runtimes }: NodeResource) => Number(runtime !== undefined && !runtimes?.includes(runtime));
   return nodes
     .filter(({ id, url, isThisNode, isAlive, isDraining }) => {
       return isAlive && !isDraining && id !== owner && (isThisNode || url !== null);
     })
-    .toSorted((one, other) => one.sandboxes - other.sandboxes);
+    .toSorted((one, other) => lacksRuntime(one) - lacksRuntime(other) || one.sandboxes - other.sandboxes);
 }
 
 function requireCheckpoints({ id, provider, fidelity }: SandboxRecord): void {

@@ -40,6 +40,8 @@ export interface FoundSandbox {
   readonly record: SandboxRecord;
   /** The id of the node that owns it; null if it is at rest. */
   readonly owner: string | null;
+  /** The runtime that a node needs to run it, if its state names one. */
+  readonly runtime?: string | undefined;
 }
 
 export interface LocateOptions {
@@ -117,13 +119,15 @@ export class Locator {
     const location = await this.locate(principal, id, { readOnly: false });
     if (location.kind === "here") {
       const record = access.find(principal, id, { readOnly: false });
-      return { record, owner: ownership.has(record.id) ? (cluster?.nodeId ?? null) : null };
+      const runtime = (await ownership.peek(record.id))?.requirements["runtime"];
+      return { record, owner: ownership.has(record.id) ? (cluster?.nodeId ?? null) : null, runtime };
     }
     const saved = location.kind === "at_rest" ? location.saved : await this.#peek(location, id as SandboxId);
     if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
       throw noSuchSandbox(id);
     }
-    return { record: saved.record, owner: location.kind === "node" ? location.id : null };
+    const runtime = saved.requirements["runtime"];
+    return { record: saved.record, owner: location.kind === "node" ? location.id : null, runtime };
   }
 
   async #peek(location: Location, id: SandboxId): Promise<SavedSandbox | undefined> {

@@ -18,6 +18,7 @@ it("collects garbage every minute, never twice at the same time", async () => {
     config: parseNodeConfig({ home: node.home }),
     domain: node,
     checkpointStore: { collectGarbage } as unknown as CheckpointStore,
+    releases: { prune: async () => [], refresh: async () => {} },
     onError: (error) => node.errors.push(error),
   });
   onTestFinished(() => housekeeping[Symbol.asyncDispose]());

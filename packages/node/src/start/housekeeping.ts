@@ -1,4 +1,5 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { ReleaseKeeper } from "../checkpoints/release-keeper.ts";
 import type { Cluster } from "../cluster/open-cluster.ts";
 import { repeat } from "../cluster/repeat.ts";
 import type { NodeConfig } from "../config/node-config.ts";
@@ -18,6 +19,7 @@ export interface HousekeepingOptions {
   readonly config: NodeConfig;
   readonly domain: Domain;
   readonly checkpointStore: CheckpointStore;
+  readonly releases: Pick<ReleaseKeeper, "prune" | "refresh">;
   /** Undefined on a standalone node. */
   readonly cluster?: { readonly saved: SavedRecords; readonly leases: Cluster["leases"] } | undefined;
   readonly onError: (error: SandboxError) => void;
@@ -25,7 +27,7 @@ export interface HousekeepingOptions {
 
 /** Starts the node's periodic work. Disposing it stops that and waits for what is running. */
 export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable {
-  const { config, domain, checkpointStore, cluster, onError } = options;
+  const { config, domain, checkpointStore, releases, cluster, onError } = options;
   const { clock, checkpoints } = domain;
   const { stopGraceMs: graceMs, keepRecordsMs: keepMs } = config;
   const report = (thrown: unknown) => onError(SandboxError.from(thrown));
@@ -33,6 +35,8 @@ export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable
   jobs.defer(
     startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forgetEnded({ ...domain, keepMs }).catch(report)),
   );
+  const prune = async () => void (await releases.prune());
+  jobs.defer(startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => prune().catch(report)));
   const sweep = async () => {
     await expireAtRest({ ...domain, cluster });
     await checkpoints.expire();

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type Clock, type Provider, SandboxError, systemClock } from "@sandpiper/core";
 import type { DrainNodeBody } from "@sandpiper/protocol";
 import manifest from "../../package.json" with { type: "json" };
+import { ReleaseKeeper } from "../checkpoints/release-keeper.ts";
 import { openNodeId } from "../cluster/node-id.ts";
 import { type NodeDirectory, StandaloneNodes } from "../cluster/standalone-nodes.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
@@ -9,6 +10,7 @@ import type { NodeConfig } from "../config/node-config.ts";
 import { createGuard } from "../embedded/create-provider.ts";
 import { SavedRecords } from "../handoff/saved-records.ts";
 import { LeaseGuard } from "../ownership/lease-guard.ts";
+import { savedSandboxes } from "../ownership/saved-sandboxes.ts";
 import { NodeReconciler, type NodeReconciliation, reconciledCounts } from "../reconcile/node-reconciler.ts";
 import { resumeLeases } from "../reconcile/resume-leases.ts";
 import { untilReconciled } from "../reconcile/until-reconciled.ts";
@@ -18,6 +20,7 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { type EngineStatus, probeEngines } from "../sandboxes/engine-status.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { startShipping } from "../ship/start-shipping.ts";
+import { SealedStates } from "../store/sealed-states.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { NodeMetrics, type SandboxCount } from "../telemetry/node-metrics.ts";
 import { Webhooks } from "../webhooks/webhooks.ts";
@@ -63,7 +66,12 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
 
   // Storage
   let domain: Domain | undefined;
-  const describe = () => ({ isDraining: phase.isDraining, sandboxes: domain?.registry.runningCount ?? 0 });
+  let releases: ReleaseKeeper | undefined;
+  const describe = () => ({
+    isDraining: phase.isDraining,
+    sandboxes: domain?.registry.runningCount ?? 0,
+    runtimes: [...(releases?.runtimes ?? [])],
+  });
   const storage = await openStorage(config, { clock, version, describe, onError });
   undo.defer(() => storage.database[Symbol.dispose]());
   undo.use(ship(config, { storage, clock, metrics, logger }));
@@ -160,9 +168,15 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   // Housekeeping, after the node listens: callers come first.
   for (const target of config.pools) pool.set(target);
   const stores = cluster && saved && { saved, leases: cluster.leases };
-  undo.use(startHousekeeping({ config, domain, checkpointStore, cluster: stores, onError }));
+  releases = new ReleaseKeeper({
+    providers: [...providers.byName.values()],
+    saved: () => savedSandboxes(new SealedStates(cluster?.control ?? storage.store, storage.keyring)),
+    nodes: async () => (await cluster?.registry.list()) ?? [],
+  });
+  undo.use(startHousekeeping({ config, domain, checkpointStore, releases, cluster: stores, onError }));
   undo.defer(untilReconciled(reconciler, { clock, tell: report, onError }));
   if (cluster !== undefined) {
+    await releases.refresh().catch((thrown) => onError(SandboxError.from(thrown)));
     await cluster.registry.start();
     undo.defer(() => cluster.registry.stop());
   }

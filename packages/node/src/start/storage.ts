@@ -4,11 +4,11 @@ import { type Clock, SandboxError } from "@sandpiper/core";
 import { AuditChain } from "../audit/audit-chain.ts";
 import { AuditTrail } from "../audit/audit-trail.ts";
 import { KeyService } from "../auth/key-service.ts";
-import { Keyring } from "../auth/keyring.ts";
-import { openNodeSecrets } from "../auth/node-secret.ts";
+import { openKeyring, openNodeSecrets } from "../auth/node-secret.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
 import { requireFinishedRestore } from "../backup/unfinished-restore.ts";
+import type { NodeDescription } from "../cluster/node-registry.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
@@ -32,7 +32,7 @@ export interface StorageOptions {
   readonly clock: Clock;
   readonly version: string;
   /** What the other nodes of the cluster see of this one. */
-  readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
+  readonly describe: () => NodeDescription;
   readonly onError: (error: SandboxError) => void;
 }
 
@@ -108,11 +108,6 @@ function requireKnownStore(home: string): void {
     message: `the store ${store} has format ${found}, but this node supports at most format ${STORE_FORMAT}; nothing was changed there`,
     details: { store, found, known: STORE_FORMAT },
   });
-}
-
-/** The keys of a standalone node. */
-function openKeyring(home: string): Keyring {
-  return new Keyring({ secrets: openNodeSecrets(home), salt: "standalone node" });
 }
 
 /** Creates the node's home directory, which only its owner may read, and opens its database. */

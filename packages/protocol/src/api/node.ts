@@ -28,6 +28,8 @@ export const nodeResourceSchema = z
     /** How many sandboxes it holds. */
     sandboxes: z.int(),
     version: z.string(),
+    /** The runtimes whose checkpoints it can restore, such as "runsc 20260905.0"; its new sandboxes use the first. */
+    runtimes: z.array(z.string().max(200)).max(200).optional(),
   })
   .meta({ id: "Node" });
 

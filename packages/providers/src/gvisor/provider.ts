@@ -22,6 +22,7 @@ import { Images } from "./images.ts";
 import { GvisorInstance, removeInstance } from "./instance.ts";
 import { settleMemory } from "./memory-limits.ts";
 import { ociConfig } from "./oci-config.ts";
+import { GvisorReleases } from "./releases.ts";
 import { explain, type Launch } from "./runsc.ts";
 import { RUNTIME_FILE, type Runtime } from "./runtimes.ts";
 
@@ -46,6 +47,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
   readonly #options: GvisorOptions;
   readonly #images = new Images(this.stateDirectory, this.clock);
   readonly #findHost = shared(() => findGvisorHost(this.#options));
+  readonly releases = new GvisorReleases(this.#findHost);
 
   constructor(options: GvisorProviderOptions = {}) {
     super("user_space_kernel", options);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CheckpointRequirements } from "@sandpiper/core";
@@ -6,8 +6,8 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { cacheDirectory } from "../host/cache-directory.ts";
 import { type FoundRunsc, runscBuild } from "../host/find-runsc.ts";
 import type { InstanceStore } from "../host/instance-store.ts";
-import { shared, sharedByKey } from "../host/shared.ts";
-import { KeptPrograms } from "./kept-programs.ts";
+import { shared } from "../host/shared.ts";
+import { KeptPrograms, type ProgramKind } from "./kept-programs.ts";
 import { Runsc } from "./runsc.ts";
 
 /** The file in an instance's directory that names its runtime. */
@@ -25,6 +25,11 @@ export interface RuntimeName {
 export interface Runtime extends RuntimeName {
   readonly commands: Runsc;
   readonly agentPath: string;
+}
+
+export interface KeptProgram {
+  readonly kind: ProgramKind;
+  readonly version: string;
 }
 
 export interface RuntimesOptions {
@@ -45,7 +50,6 @@ export class Runtimes {
   readonly #commands = new Map<string, Runsc>();
   /** Keeps the installed programs before the first instance depends on them. */
   readonly current = shared(() => this.#keepInstalled());
-  readonly #findRunsc = sharedByKey((build) => this.#find(build));
 
   constructor(options: RuntimesOptions) {
     this.#options = options;
@@ -54,22 +58,43 @@ export class Runtimes {
 
   /** The runtime that a running instance was started with. */
   async of(id: SandboxId): Promise<Runtime> {
-    const text = await readFile(join(this.#options.store.directory(id), RUNTIME_FILE), "utf8").catch(() => undefined);
-    // An instance of a version that did not record it runs the build that was installed then, which may still be.
-    if (text === undefined) return await this.current();
-    const { runsc, agent } = JSON.parse(text) as RuntimeName;
-    return await this.#closest({ runsc, agent });
+    return await this.#closest(await this.nameOf(id));
   }
 
   /** The runtime that a checkpoint names, as far as this host has it. */
-  async for({ runtime = "", agent = "" }: CheckpointRequirements): Promise<Runtime> {
-    return await this.#closest({ runsc: runtime.startsWith(PREFIX) ? runtime.slice(PREFIX.length) : "", agent });
+  async for(requirements: CheckpointRequirements): Promise<Runtime> {
+    return await this.#closest(requirementsOf(requirements));
+  }
+
+  async nameOf(id: SandboxId): Promise<RuntimeName> {
+    const text = await readFile(join(this.#options.store.directory(id), RUNTIME_FILE), "utf8").catch(() => undefined);
+    // An instance of a version that did not record it runs the build that was installed then, which may still be.
+    return text === undefined ? await this.current() : (JSON.parse(text) as RuntimeName);
+  }
+
+  async kept(): Promise<readonly KeptProgram[]> {
+    const kinds = ["runsc", "agent"] as const;
+    const lists = kinds.map(async (kind) => (await this.#kept.versions(kind)).map((version) => ({ kind, version })));
+    return (await Promise.all(lists)).flat();
+  }
+
+  /** Keeps a runsc; any other program counts as an agent. */
+  async add(path: string): Promise<KeptProgram> {
+    const build = await runscBuild(path);
+    const kind = build === undefined ? "agent" : "runsc";
+    const version = build ?? (await digestOf(path));
+    await this.#kept.keep({ kind, version, source: path });
+    return { kind, version };
+  }
+
+  remove(kind: ProgramKind, version: string): Promise<void> {
+    return this.#kept.remove(kind, version);
   }
 
   async #closest(wanted: RuntimeName): Promise<Runtime> {
     const current = await this.current();
     if (wanted.runsc === current.runsc && wanted.agent === current.agent) return current;
-    const runsc = wanted.runsc === current.runsc ? undefined : await this.#findRunsc(wanted.runsc);
+    const runsc = wanted.runsc === current.runsc ? undefined : await this.#find(wanted.runsc);
     const agentPath = this.#kept.find("agent", wanted.agent);
     return {
       ...(runsc === undefined
@@ -83,10 +108,7 @@ export class Runtimes {
 
   async #keepInstalled(): Promise<Runtime> {
     const { installed, agent } = this.#options;
-    const digest = createHash("sha256")
-      .update(await readFile(agent))
-      .digest("hex")
-      .slice(0, 16);
+    const digest = await digestOf(agent);
     const [path, agentPath] = await Promise.all([
       this.#keepRunsc(installed.build, installed.path),
       this.#kept.keep({ kind: "agent", version: digest, source: agent }),
@@ -117,4 +139,13 @@ export class Runtimes {
     this.#commands.set(runsc, commands);
     return commands;
   }
+}
+
+/** The runtime in the requirements of a checkpoint. */
+export function requirementsOf({ runtime = "", agent = "" }: CheckpointRequirements): RuntimeName {
+  return { runsc: runtime.startsWith(PREFIX) ? runtime.slice(PREFIX.length) : "", agent };
+}
+
+async function digestOf(path: string): Promise<string> {
+  return hash("sha256", await readFile(path), "hex").slice(0, 16);
 }
