@@ -6,7 +6,7 @@ import { openNodeId } from "../cluster/node-id.ts";
 import { type NodeDirectory, StandaloneNodes } from "../cluster/standalone-nodes.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import { createGuard } from "../embedded/create-provider.ts";
+import { createCpuBalance, createGuard } from "../embedded/create-provider.ts";
 import { SavedRecords } from "../handoff/saved-records.ts";
 import { LeaseGuard } from "../ownership/lease-guard.ts";
 import { NodeReconciler, type NodeReconciliation, reconciledCounts } from "../reconcile/node-reconciler.ts";
@@ -160,7 +160,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   // Housekeeping, after the node listens: callers come first.
   for (const target of config.pools) pool.set(target);
   const stores = cluster && saved && { saved, leases: cluster.leases };
-  undo.use(startHousekeeping({ config, domain, checkpointStore, cluster: stores, onError }));
+  const cpuBalance = options.providers === undefined ? createCpuBalance(clock) : undefined;
+  undo.use(startHousekeeping({ config, domain, checkpointStore, cluster: stores, cpuBalance, onError }));
   undo.defer(untilReconciled(reconciler, { clock, tell: report, onError }));
   if (cluster !== undefined) {
     await cluster.registry.start();

@@ -9,6 +9,7 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { INSTANCE_IO_WEIGHT } from "../host/cgroups.ts";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
 import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
 import { probeHost } from "../host/probe-host.ts";
@@ -113,7 +114,12 @@ export class GvisorProvider extends KernelProvider implements Provider {
       const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
       signal.throwIfAborted();
       const directory = await this.record(store, spec, { "config.json": JSON.stringify(config) });
-      return await this.started(spec.id, () => start(host, { spec, directory, root: image.root }));
+      return await this.started(spec.id, async () => {
+        const started = await start(host, { spec, directory, root: image.root });
+        // Not in the configuration, because runsc fails where the kernel has no weights.
+        cgroups.setIoWeight(cgroupPath, INSTANCE_IO_WEIGHT);
+        return started;
+      });
     }, signal);
   }
 }
