@@ -45,7 +45,7 @@ describe("the balance of CPU time", () => {
   it("takes shares from a sandbox that burns CPUs, and leaves those of its neighbours", async () => {
     const { pass, shares } = host({ "sandpiper-burner": 2, "sandpiper-quiet": 0.1 });
     await pass(8);
-    expect(shares.get("/sandpiper-burner")).toBe(16);
+    expect(shares.get("/sandpiper-burner")).toBe(64);
     expect(shares.get("/sandpiper-quiet")).toBe(1024);
     expect(shares.has("/system.slice")).toBe(false);
   });
@@ -56,11 +56,11 @@ describe("the balance of CPU time", () => {
     await pass(8);
     cpus["sandpiper-a"] = 0;
     await pass(8);
-    expect([shares.get("/sandpiper-a"), shares.get("/sandpiper-b")]).toEqual([1024, 16]);
+    expect([shares.get("/sandpiper-a"), shares.get("/sandpiper-b")]).toEqual([1024, 64]);
   });
 
-  it("lets fifty burning sandboxes together weigh less than one process of the node", async () => {
-    const burners = Object.fromEntries(Array.from({ length: 50 }, (_, k) => [`sandpiper-${k}`, 2]));
+  it("lets any number of burning sandboxes together weigh less than one process of the node", async () => {
+    const burners = Object.fromEntries(Array.from({ length: 200 }, (_, k) => [`sandpiper-${k}`, 2]));
     const { pass, shares } = host(burners);
     await pass(8);
     expect([...shares.values()].reduce((sum, one) => sum + one, 0)).toBeLessThan(NODE_SHARES);

@@ -6,8 +6,10 @@ import { INSTANCE_PREFIX } from "./instance-cgroup.ts";
 
 /** A sandbox that uses this much of a CPU, for example for commands now and then, has its whole share. */
 const FREE_CPUS = 0.25;
-/** What remains of the share of a sandbox that burns CPUs: 64 of two CPUs each weigh as much as one process of the node. */
-const SMALLEST_PART = 1 / 64;
+/** What remains of the share of one sandbox that burns CPUs. */
+const SMALLEST_PART = 1 / 16;
+/** What all of them together may have: half of what one process of the node has. */
+const ALL_BURNING_SHARES = 512;
 /** While the whole machine uses less, there is enough for everyone. */
 const BUSY_CPUS = 0.5;
 /** Sandboxes per turn of the event loop, about 1 ms. */
@@ -61,13 +63,20 @@ export class CpuBalance {
     const usages = new Map<string, Usage>();
     for (const [index, name] of names.entries()) {
       if (index % PER_TURN === PER_TURN - 1) await nextTurn();
-      const usage = this.#adjustOne(`/${name}`, this.#usages.get(name), intervalUs);
+      const usage = this.#measure(`/${name}`, this.#usages.get(name), intervalUs);
       if (usage !== undefined) usages.set(name, usage);
     }
     this.#usages = usages;
+    const burning = [...usages.values()].map(burningShares).reduce((sum, shares) => sum + shares, 0);
+    const fitting = Math.min(1, ALL_BURNING_SHARES / burning);
+    for (const [name, usage] of usages) {
+      const shares = clampShares(burningShares(usage) * fitting || usage.baseShares);
+      if (shares !== usage.shares) this.#cgroups.setCpuShares(`/${name}`, shares);
+      usage.shares = shares;
+    }
   }
 
-  #adjustOne(path: string, before: Usage | undefined, intervalUs: number): Usage | undefined {
+  #measure(path: string, before: Usage | undefined, intervalUs: number): Usage | undefined {
     const usedUs = this.#cgroups.cpuUsageUs(path);
     if (usedUs === undefined) return undefined;
     if (before === undefined) {
@@ -76,14 +85,11 @@ export class CpuBalance {
       this.#cgroups.setCpuShares(path, baseShares);
       return { baseShares, usedUs, cpus: 0, shares: baseShares };
     }
-    const cpus = (before.cpus + (usedUs - before.usedUs) / intervalUs) / 2;
-    const shares = clampShares(before.baseShares * partOf(cpus));
-    if (shares !== before.shares) this.#cgroups.setCpuShares(path, shares);
-    return { ...before, usedUs, cpus, shares };
+    return { ...before, usedUs, cpus: (before.cpus + (usedUs - before.usedUs) / intervalUs) / 2 };
   }
 }
 
-/** Falls with the square, so that a few burning sandboxes do not outweigh a short command. */
-function partOf(cpus: number): number {
-  return Math.min(1, Math.max(SMALLEST_PART, (FREE_CPUS / cpus) ** 2));
+/** Zero for a sandbox that does not burn. Falls with the square, so that few of them do not outweigh a short command. */
+function burningShares({ cpus, baseShares }: Usage): number {
+  return cpus <= FREE_CPUS ? 0 : baseShares * Math.max(SMALLEST_PART, (FREE_CPUS / cpus) ** 2);
 }

@@ -4,12 +4,13 @@ const MAX_SHARES = 262_144;
 /** cgroup v2's range is 1 to 10,000. */
 const MAX_WEIGHT = 10_000;
 
-/** A sandbox with two CPUs has the kernel's default for one group or process, 1024. */
+/** The kernel's default for one group or process. A sandbox with fewer CPUs is held back by its limit, not by its shares. */
+const DEFAULT_SHARES = 1024;
 const SHARES_PER_CPU = 512;
 
 /** A sandbox's part of the CPU time when there is too little for all. */
 export function sharesOf(vcpuCount: number): number {
-  return clampShares(SHARES_PER_CPU * vcpuCount);
+  return clampShares(Math.max(SHARES_PER_CPU * vcpuCount, DEFAULT_SHARES));
 }
 
 export function clampShares(shares: number): number {
