@@ -19,6 +19,7 @@ function rowOf(result: Result, ours: Result | undefined) {
     subject: result.subject,
     p50: `${formatFigure(result.p50)} ${result.unit}`,
     p95: `${formatFigure(result.p95)} ${result.unit}`,
+    p99: result.p99 === undefined ? "" : `${formatFigure(result.p99)} ${result.unit}`,
     n: String(result.n),
     /** Ratio to our own p50. */
     ratio: ours === undefined || ours.unit !== result.unit ? "" : `${formatFigure(result.p50 / ours.p50)}×`,

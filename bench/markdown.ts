@@ -45,9 +45,11 @@ function benchmarkSection({ name, title, method }: NamedBenchmark, groups: reado
 /** Each table has its name as a caption, unless the heading above has the same name. */
 function groupTables(groups: readonly Group[], above?: string): string[] {
   return groups.flatMap((group) => {
-    const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);
+    const hasSlowest = group.rows.some(({ p99 }) => p99 !== "");
+    const slowest = (cell: string) => (hasSlowest ? [cell] : []);
+    const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, ...slowest(row.p99), row.n, row.ratio]);
     const caption = group.name === above ? [] : [`**${group.name}**`];
-    return [...caption, table(["subject", "p50", "p95", "n", "× ours (p50)"], rows)];
+    return [...caption, table(["subject", "p50", "p95", ...slowest("p99"), "n", "× ours (p50)"], rows)];
   });
 }
 

@@ -6,6 +6,8 @@ export interface Result extends Summary {
   readonly name: string;
   readonly subject: string;
   readonly unit: Unit;
+  /** Where a benchmark is about the slowest. */
+  readonly p99?: number;
 }
 
 /** A promise with its number. If it was not measured, `measured` is null and it does not hold. */

@@ -8,7 +8,12 @@ export function renderTable({ results, targets, problems }: Report): string {
     lines.push(
       "",
       group.name,
-      ...columns(group.rows.map((row) => [row.subject, `p50 ${row.p50}`, `p95 ${row.p95}`, `n ${row.n}`, row.ratio])),
+      ...columns(
+        group.rows.map((row) => {
+          const slowest = row.p99 === "" ? [] : [`p99 ${row.p99}`];
+          return [row.subject, `p50 ${row.p50}`, `p95 ${row.p95}`, ...slowest, `n ${row.n}`, row.ratio];
+        }),
+      ),
     );
   }
   if (targets.length > 0) lines.push("", "targets", ...columns(targets.map(formatTarget)));

@@ -2,6 +2,7 @@ export { DEFAULT_IMAGE } from "./docker/host.ts";
 export { DockerProvider } from "./docker/provider.ts";
 export { FirecrackerProvider } from "./firecracker/provider.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
+export { CpuBalance } from "./host/cpu-balance.ts";
 export { findAgent } from "./host/find-agent.ts";
 export { findCgroups } from "./host/find-cgroups.ts";
 export { findRunsc } from "./host/find-runsc.ts";

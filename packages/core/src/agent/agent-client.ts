@@ -107,6 +107,11 @@ export class AgentClient {
     return this.#connection.faults;
   }
 
+  /** Counts what the guest's data costs a reader; a promise when the reader should wait before it continues. */
+  work(units: number): Promise<void> | undefined {
+    return this.#connection.work(units);
+  }
+
   close(reason?: SandboxError): void {
     this.#connection.close(
       reason ?? new SandboxError("channel_closed", { message: `this program closed the channel to ${this.label}` }),

@@ -84,6 +84,10 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     return this.#calls.size;
   }
 
+  work(units: number): Promise<void> | undefined {
+    return this.#input?.work(units);
+  }
+
   add(id: CallId, call: PendingCall): void {
     if (typeof id === "number") this.#lastCallId = Math.max(this.#lastCallId, id);
     if (this.#error !== undefined) call.fail(this.#error);

@@ -1,6 +1,7 @@
 import { encodeFrame } from "@sandpiper/protocol";
 import { settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
+import { watchFiles } from "../files/file-watcher.ts";
 import { connectedAgent } from "../testing/scripted-agent.ts";
 import { download } from "./download.ts";
 
@@ -36,6 +37,26 @@ describe("a guest that floods its channel", () => {
     expect(blanks).toBeLessThan(80_000 * SECONDS);
     const long = await decodedLines(SECONDS, `${" ".repeat(2560)}\n`);
     expect(long * 8).toBeLessThan(blanks);
+  });
+
+  it("has the events of its files read in turns, although thousands fit into one message", async () => {
+    const { agent, client, clock } = await connectedAgent();
+    agent.on("file.watch", ({ message: request }) => agent.data(request, watchLines(5000), { offset: 0 }));
+    const watcher = await watchFiles(client, "/tmp");
+    let read = 0;
+    const reading = (async () => {
+      for await (const _ of watcher) if (++read === 5000) break;
+    })();
+    await settle();
+    expect(read).toBeGreaterThan(0);
+    expect(read).toBeLessThan(100);
+    // What it may save up for a burst is spent by then.
+    await clock.advance(100);
+    const saved = read;
+    await clock.advance(100);
+    expect(read - saved).toBeLessThan(1000);
+    await clock.advance(SECONDS * 1000);
+    await reading;
   });
 
   it("loses its channel after repeated messages that do not follow the protocol", async () => {
@@ -93,6 +114,11 @@ describe("an honest agent", () => {
     expect(client.isClosed).toBe(true);
   });
 });
+
+function watchLines(events: number): Uint8Array {
+  const lines = [{ kind: "ready", path: "" }, ...Array(events).fill({ kind: "create", path: "a" })];
+  return new TextEncoder().encode(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+}
 
 /** How many of these lines are decoded in that time. The agent sends the next ones when it may. */
 async function decodedLines(seconds: number, line: string): Promise<number> {

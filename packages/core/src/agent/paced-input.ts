@@ -57,6 +57,14 @@ export class PacedInput {
     if (size < SMALL_DELIVERY_BYTES) this.#budget.spend(SMALL_DELIVERY_UNITS);
   }
 
+  /** Counts work that a reader of decoded bytes does; a promise when it should let others run before it continues. */
+  work(units: number): Promise<void> | undefined {
+    if (!this.#budget.spendOutside(units)) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#clock.schedule(this.#budget.waitMs, resolve);
+    return promise;
+  }
+
   /** Drops what is not decoded yet. */
   stop(): void {
     this.#isStopped = true;

@@ -14,6 +14,7 @@ const TURN_UNITS = 256;
 export class WorkBudget {
   readonly #clock: Clock;
   #leftUnits = BURST_UNITS;
+  #outsideUnits = 0;
   #refilledAtMs: number;
 
   constructor(clock: Clock) {
@@ -32,6 +33,16 @@ export class WorkBudget {
     const floor = Math.max(this.#leftUnits - TURN_UNITS, 0);
     while (this.#leftUnits > floor) if (!step()) return "done";
     return "more";
+  }
+
+  /** Spends work that happens outside of turns; true when others should run before the next of it. */
+  spendOutside(units: number): boolean {
+    this.spend(units);
+    this.#outsideUnits += units;
+    if (this.#outsideUnits < TURN_UNITS) return false;
+    this.#outsideUnits = 0;
+    this.#refill();
+    return true;
   }
 
   /** How long the next turn must wait. */

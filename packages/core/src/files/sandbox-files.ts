@@ -57,8 +57,10 @@ export class SandboxFiles {
 
   /** Streams entries sorted by path, because a directory may be larger than memory. */
   async *list(path: string, { depth, signal }: ListOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
-    const stream = download(await this.#client(), "file.list", { path, depth }, { signal });
-    for await (const info of jsonLines(stream, fileInfoSchema, "file.list")) yield fileEntry(info);
+    const client = await this.#client();
+    const stream = download(client, "file.list", { path, depth }, { signal });
+    const lines = jsonLines(stream, { client, method: "file.list", schema: fileInfoSchema, unitsPerLine: 1 });
+    for await (const info of lines) yield fileEntry(info);
   }
 
   /** Resolves with whether the directory was created. */

@@ -6,6 +6,7 @@ import {
   stateDirectory,
 } from "../embedded/create-provider.ts";
 import type { Check } from "./check.ts";
+import { checkIoWeights } from "./check-io-weights.ts";
 import { checkLanguages } from "./check-languages.ts";
 import { checkLeftovers } from "./check-leftovers.ts";
 import { checkDisk, checkMachine } from "./check-machine.ts";
@@ -56,6 +57,7 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
       ...parts,
       checkLanguages(),
       disk,
+      checkIoWeights(home),
       reserve,
       ...store,
       ...releases,

@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import {
+  CpuBalance,
   DEFAULT_IMAGE,
   DockerProvider,
   FirecrackerProvider,
+  findCgroups,
   Guard,
   GvisorProvider,
   HostImages,
@@ -216,6 +218,12 @@ function createVmDriver(
     image: machineImage,
     kernel,
   });
+}
+
+/** Undefined on a host without cgroups. */
+export function createCpuBalance(clock: Clock): CpuBalance | undefined {
+  const cgroups = findCgroups();
+  return cgroups && new CpuBalance(cgroups, clock);
 }
 
 /** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */

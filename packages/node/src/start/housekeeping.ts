@@ -15,6 +15,9 @@ const PRUNE_INTERVAL_MS = 3_600_000;
 /** How often expired sandboxes and checkpoints are deleted, and then unreferenced chunks. */
 const SWEEP_INTERVAL_MS = 60_000;
 
+/** How soon a sandbox that burns CPU time yields to the others; idle ones cost one read of a file. */
+const BALANCE_INTERVAL_MS = 250;
+
 export interface HousekeepingOptions {
   readonly config: NodeConfig;
   readonly domain: Domain;
@@ -22,12 +25,14 @@ export interface HousekeepingOptions {
   readonly releases: Pick<ReleaseKeeper, "prune" | "refresh">;
   /** Undefined on a standalone node. */
   readonly cluster?: { readonly saved: SavedRecords; readonly leases: Cluster["leases"] } | undefined;
+  /** Undefined on a host without cgroups. */
+  readonly cpuBalance?: { adjust(): Promise<void> } | undefined;
   readonly onError: (error: SandboxError) => void;
 }
 
 /** Starts the node's periodic work. Disposing it stops that and waits for what is running. */
 export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable {
-  const { config, domain, checkpointStore, releases, cluster, onError } = options;
+  const { config, domain, checkpointStore, releases, cluster, cpuBalance, onError } = options;
   const { clock, checkpoints } = domain;
   const { stopGraceMs: graceMs, keepRecordsMs: keepMs } = config;
   const report = (thrown: unknown) => onError(SandboxError.from(thrown));
@@ -43,6 +48,10 @@ export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable
     await checkpointStore.collectGarbage();
   };
   jobs.defer(startJob({ clock, intervalMs: SWEEP_INTERVAL_MS, graceMs }, () => sweep().catch(report)));
+  if (cpuBalance !== undefined) {
+    const intervalMs = BALANCE_INTERVAL_MS;
+    jobs.defer(startJob({ clock, intervalMs, graceMs }, () => cpuBalance.adjust().catch(report)));
+  }
   return jobs;
 }
 

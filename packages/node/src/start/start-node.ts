@@ -7,7 +7,7 @@ import { openNodeId } from "../cluster/node-id.ts";
 import { type NodeDirectory, StandaloneNodes } from "../cluster/standalone-nodes.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import { createGuard } from "../embedded/create-provider.ts";
+import { createCpuBalance, createGuard } from "../embedded/create-provider.ts";
 import { SavedRecords } from "../handoff/saved-records.ts";
 import { LeaseGuard } from "../ownership/lease-guard.ts";
 import { savedSandboxes } from "../ownership/saved-sandboxes.ts";
@@ -173,7 +173,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     saved: () => savedSandboxes(new SealedStates(cluster?.control ?? storage.store, storage.keyring)),
     nodes: async () => (await cluster?.registry.list()) ?? [],
   });
-  undo.use(startHousekeeping({ config, domain, checkpointStore, releases, cluster: stores, onError }));
+  const cpuBalance = options.providers === undefined ? createCpuBalance(clock) : undefined;
+  undo.use(startHousekeeping({ config, domain, checkpointStore, releases, cluster: stores, cpuBalance, onError }));
   undo.defer(untilReconciled(reconciler, { clock, tell: report, onError }));
   if (cluster !== undefined) {
     await releases.refresh().catch((thrown) => onError(SandboxError.from(thrown)));

@@ -1,5 +1,7 @@
-import type { Sandbox } from "@sandpiper/core";
+import { type Sandbox, systemClock } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
+import { CpuBalance } from "../host/cpu-balance.ts";
+import { findCgroups } from "../host/find-cgroups.ts";
 import { readCgroup } from "../host/testing/machine-traces.ts";
 import { shared } from "../host/testing/shared.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
@@ -36,6 +38,26 @@ describe("the CPU limit", () => {
     const before = await timesThrottled(sandbox);
     await sandbox.exec(python("sum(i * i for i in range(2_000_000))"));
     expect(await timesThrottled(sandbox)).toBeGreaterThan(before);
+  });
+});
+
+describe("the CPU share", () => {
+  it("of a sandbox that burns CPU time falls below those of its neighbours and of the node", async () => {
+    await using neighbour = await fixture.create({ vcpuCount: 2 });
+    await using burner = await fixture.create({ vcpuCount: 2 });
+    expect(await cpuShares(burner)).toBe(await cpuShares(neighbour));
+    const burning = await burner.start("while :; do :; done & while :; do :; done");
+    const cgroups = findCgroups();
+    if (cgroups === undefined) throw new Error("this test needs cgroups");
+    const balance = new CpuBalance(cgroups, systemClock);
+    await expect
+      .poll(() => balance.adjust().then(() => cpuShares(burner)), { interval: 100 })
+      .toBeLessThan((await cpuShares(neighbour)) / 3);
+    expect(await cpuShares(neighbour)).toBeLessThanOrEqual(await ownShares());
+    await burning[Symbol.asyncDispose]();
+    await expect
+      .poll(() => balance.adjust().then(() => cpuShares(burner)), { interval: 100 })
+      .toBe(await cpuShares(neighbour));
   });
 });
 
@@ -82,6 +104,16 @@ describe("the disk limit", () => {
     expect(stderr).toContain("No space left on device");
   });
 });
+
+/** The shares of a sandbox's cgroup; in version 2 its weight. */
+async function cpuShares({ id }: Sandbox): Promise<number> {
+  return Number(await readCgroup(id, "cpu.shares", "cpu.weight"));
+}
+
+/** What this program weighs, alone in its cgroup. */
+async function ownShares(): Promise<number> {
+  return findCgroups()?.version === 1 ? 1024 : 100;
+}
 
 async function timesThrottled({ id }: Sandbox): Promise<number> {
   return Number(/nr_throttled (\d+)/.exec(await readCgroup(id, "cpu.stat"))?.[1]);

@@ -34,7 +34,7 @@ describe("the OCI configuration of a sandbox", () => {
     const bytes = 256 << 20;
     expect(config.linux.resources).toEqual({
       memory: { limit: bytes, swap: bytes },
-      cpu: { quota: 50_000, period: 100_000 },
+      cpu: { quota: 50_000, period: 100_000, shares: 1024 },
       pids: { limit: 656 },
     });
     expect(config.process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 100, hard: 100 });

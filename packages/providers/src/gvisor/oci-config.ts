@@ -1,4 +1,5 @@
 import type { InstanceSpec } from "@sandpiper/core";
+import { sharesOf } from "../host/cpu-shares.ts";
 import { idMappings } from "./id-mappings.ts";
 import type { Image } from "./image.ts";
 import { bootMemoryBytes } from "./memory-limits.ts";
@@ -108,7 +109,11 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
       resources: {
         // The sum of memory and swap: the same value as memory means no swap.
         memory: { limit: memoryBytes, ...(canLimitSwap ? { swap: memoryBytes } : {}) },
-        cpu: { quota: Math.round(spec.vcpuCount * CPU_PERIOD_US), period: CPU_PERIOD_US },
+        cpu: {
+          quota: Math.round(spec.vcpuCount * CPU_PERIOD_US),
+          period: CPU_PERIOD_US,
+          shares: sharesOf(spec.vcpuCount),
+        },
         pids: { limit: spec.maxProcesses * HOST_TASKS_PER_PROCESS + HOST_TASKS_OF_SENTRY },
       },
     },

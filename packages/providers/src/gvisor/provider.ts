@@ -11,6 +11,7 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { INSTANCE_IO_WEIGHT } from "../host/cgroups.ts";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
 import { KernelProvider, type KernelProviderOptions } from "../host/kernel-provider.ts";
 import { probeHost } from "../host/probe-host.ts";
@@ -136,7 +137,12 @@ export class GvisorProvider extends KernelProvider implements Provider {
         "config.json": JSON.stringify(config),
         [RUNTIME_FILE]: JSON.stringify({ runsc, agent }),
       });
-      return await this.started(spec.id, () => start({ host, runtime, launch: { spec, directory, root: image.root } }));
+      return await this.started(spec.id, async () => {
+        const started = await start({ host, runtime, launch: { spec, directory, root: image.root } });
+        // Not in the configuration, because runsc fails where the kernel has no weights.
+        cgroups.setIoWeight(cgroupPath, INSTANCE_IO_WEIGHT);
+        return started;
+      });
     }, signal);
   }
 }

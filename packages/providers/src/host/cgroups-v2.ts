@@ -1,8 +1,18 @@
 import { existsSync, mkdtempSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
+import {
+  cpusOf,
+  directoriesIn,
+  killAll,
+  readCounter,
+  readIfPresent,
+  readProcesses,
+  removeCgroup,
+  writeIfPresent,
+} from "./cgroup-files.ts";
 import type { Cgroups } from "./cgroups.ts";
+import { weightOfShares } from "./cpu-shares.ts";
 
 /** cgroup v2: one hierarchy for all controllers. */
 export class CgroupsV2 implements Cgroups {
@@ -34,6 +44,29 @@ export class CgroupsV2 implements Cgroups {
   async oomKills(path: string): Promise<number> {
     const file = join(this.#root, path, "memory.events");
     return readCounter(await readFile(file, "utf8").catch(() => ""), "oom_kill");
+  }
+
+  names(): string[] {
+    return directoriesIn(this.#root);
+  }
+
+  cpuUsageUs(path: string): number | undefined {
+    const text = readIfPresent(join(this.#root, path, "cpu.stat"));
+    return text === undefined ? undefined : readCounter(text, "usage_usec");
+  }
+
+  cpuLimit(path: string): number | undefined {
+    const [quota, period] = readIfPresent(join(this.#root, path, "cpu.max"))?.split(" ") ?? [];
+    return cpusOf(quota, period);
+  }
+
+  setCpuShares(path: string, shares: number): void {
+    writeIfPresent([join(this.#root, path, "cpu.weight")], String(weightOfShares(shares)));
+  }
+
+  setIoWeight(path: string, weight: number): void {
+    const files = ["io.bfq.weight", "io.weight"].map((name) => join(this.#root, path, name));
+    writeIfPresent(files, String(weight));
   }
 
   remove(path: string): Promise<boolean> {

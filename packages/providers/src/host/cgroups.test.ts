@@ -53,6 +53,23 @@ describe("a host with cgroup v1", () => {
     }
   });
 
+  it("sets CPU shares and I/O weights where the kernel has them, and reads CPU time and limits", async () => {
+    await write("cpu/box/cpu.shares", "1024");
+    await write("cpu/box/cpu.cfs_quota_us", "150000\n");
+    await write("cpu/box/cpu.cfs_period_us", "100000\n");
+    await write("cpuacct/box/cpuacct.usage", "5000000\n");
+    await write("blkio/box/blkio.bfq.weight", "100");
+    const cgroups = findCgroups(root);
+    cgroups?.setCpuShares("/box", 77.6);
+    cgroups?.setCpuShares("/gone", 77);
+    cgroups?.setIoWeight("/box", 50);
+    expect(await readFile(join(root, "cpu/box/cpu.shares"), "utf8")).toMatch(/^78/);
+    expect(await readFile(join(root, "blkio/box/blkio.bfq.weight"), "utf8")).toMatch(/^50/);
+    expect(await readdir(join(root, "cpu"))).not.toContain("gone");
+    expect([cgroups?.cpuUsageUs("/box"), cgroups?.cpuLimit("/box"), cgroups?.names()]).toEqual([5000, 1.5, ["box"]]);
+    expect([cgroups?.cpuUsageUs("/gone"), cgroups?.cpuLimit("/gone")]).toEqual([undefined, undefined]);
+  });
+
   it("removes a cgroup from every hierarchy", async () => {
     await mkdir(join(root, "cpu/box"));
     await mkdir(join(root, "pids/box"));
@@ -115,6 +132,24 @@ describe("a host with cgroup v2", () => {
   });
 });
 
+describe("the weights of a host with cgroup v2", () => {
+  it("are set where the kernel has them", async () => {
+    await write("cgroup.controllers", "cpuset cpu io memory pids\n");
+    await write("box/cpu.weight", "100");
+    await write("box/cpu.stat", "usage_usec 5000\nuser_usec 1\n");
+    await write("box/cpu.max", "200000 100000\n");
+    await write("box/io.bfq.weight", "100");
+    const cgroups = findCgroups(root);
+    cgroups?.setCpuShares("/box", 1024);
+    cgroups?.setIoWeight("/box", 50);
+    expect(await readFile(join(root, "box/cpu.weight"), "utf8")).toMatch(/^39/);
+    expect(await readFile(join(root, "box/io.bfq.weight"), "utf8")).toMatch(/^50/);
+    expect([cgroups?.cpuUsageUs("/box"), cgroups?.cpuLimit("/box"), cgroups?.names()]).toEqual([5000, 2, ["box"]]);
+    await write("box/cpu.max", "max 100000\n");
+    expect(cgroups?.cpuLimit("/box")).toBeUndefined();
+  });
+});
+
 describe("a host without cgroups", () => {
   it("is detected", () => {
     expect(findCgroups(root)).toBeUndefined();
@@ -127,12 +162,8 @@ describe("endCgroup", () => {
     const killed: string[] = [];
     await endCgroup(
       {
-        version: 2,
-        canLimitSwap: true,
         processes: async () => left,
         kill: async (path) => void killed.push(`${path} ${left.pop()}`),
-        raiseMemory: async () => {},
-        oomKills: async () => 0,
         remove: async () => left.length === 0,
       },
       "/box",

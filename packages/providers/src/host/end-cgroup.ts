@@ -6,7 +6,7 @@ const ROUNDS = 200;
 const ROUND_MS = 10;
 
 /** Kills all processes in a cgroup and removes it. Repeats the kill, because a process may have started another. */
-export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
+export async function endCgroup(cgroups: Pick<Cgroups, "kill" | "processes" | "remove">, path: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     if (await cgroups.remove(path)) return;
     await cgroups.kill(path);

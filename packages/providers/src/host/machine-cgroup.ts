@@ -1,9 +1,13 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Cgroups } from "./cgroups.ts";
+import { type Cgroups, INSTANCE_IO_WEIGHT } from "./cgroups.ts";
+import { sharesOf, weightOfShares } from "./cpu-shares.ts";
 
 const ROOT = "/sys/fs/cgroup";
 const CONTROLLERS = ["cpu", "memory", "pids"];
+/** In version 1 they count CPU time and weigh I/O; some hosts lack them. */
+const COUNTERS = ["cpuacct", "blkio"];
 const CPU_PERIOD_US = 100_000;
 
 /** For everything that runs for one machine: its guest's memory and the emulator's own. */
@@ -15,21 +19,28 @@ export interface MachineLimits {
 
 /** Makes the cgroup of a machine with its limits, and returns the files that move a process into it. */
 export async function createMachineCgroup(cgroups: Cgroups, path: string, limits: MachineLimits): Promise<string[]> {
-  return cgroups.version === 1 ? await createV1(cgroups, path, limits) : await createV2(cgroups, path, limits);
+  const files = cgroups.version === 1 ? await createV1(cgroups, path, limits) : await createV2(cgroups, path, limits);
+  cgroups.setIoWeight(path, INSTANCE_IO_WEIGHT);
+  return files;
 }
 
 async function createV1({ canLimitSwap }: Cgroups, path: string, limits: MachineLimits): Promise<string[]> {
   const [cpu, memory, pids] = CONTROLLERS.map((controller) => join(ROOT, controller, path)) as [string, string, string];
-  for (const directory of [cpu, memory, pids]) await mkdir(directory, { recursive: true });
+  const counters = COUNTERS.map((name) => join(ROOT, name))
+    .filter(existsSync)
+    .map((root) => join(root, path));
+  const directories = [cpu, memory, pids, ...counters];
+  for (const directory of directories) await mkdir(directory, { recursive: true });
   const { memoryBytes, maxThreads } = limits;
   await Promise.all([
     set(cpu, "cpu.cfs_period_us", CPU_PERIOD_US).then(() => set(cpu, "cpu.cfs_quota_us", quota(limits))),
     set(memory, "memory.limit_in_bytes", memoryBytes).then(() =>
       canLimitSwap ? set(memory, "memory.memsw.limit_in_bytes", memoryBytes) : undefined,
     ),
+    set(cpu, "cpu.shares", sharesOf(limits.vcpuCount)),
     set(pids, "pids.max", maxThreads),
   ]);
-  return [cpu, memory, pids].map((directory) => join(directory, "cgroup.procs"));
+  return directories.map((directory) => join(directory, "cgroup.procs"));
 }
 
 async function createV2({ canLimitSwap }: Cgroups, path: string, limits: MachineLimits): Promise<string[]> {
@@ -38,6 +49,7 @@ async function createV2({ canLimitSwap }: Cgroups, path: string, limits: Machine
   await mkdir(directory, { recursive: true });
   await Promise.all([
     set(directory, "cpu.max", `${quota(limits)} ${CPU_PERIOD_US}`),
+    set(directory, "cpu.weight", weightOfShares(sharesOf(limits.vcpuCount))),
     set(directory, "memory.max", limits.memoryBytes),
     canLimitSwap ? set(directory, "memory.swap.max", 0) : undefined,
     set(directory, "pids.max", limits.maxThreads),

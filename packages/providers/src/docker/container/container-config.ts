@@ -1,5 +1,6 @@
 import type { InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
+import { sharesOf } from "../../host/cpu-shares.ts";
 import { label, sandboxLabels } from "../engine/labels.ts";
 import type { EngineImage } from "../image/image.ts";
 import { AGENT_PROGRAM } from "../storage/agent-volume.ts";
@@ -111,6 +112,7 @@ function limits(spec: InstanceSpec, runtime: string | undefined): Docker.HostCon
     // A quota, because engines reject NanoCpus above the machine's number of processors.
     CpuPeriod: CPU_PERIOD_US,
     CpuQuota: Math.round(spec.vcpuCount * CPU_PERIOD_US),
+    CpuShares: sharesOf(spec.vcpuCount),
     PidsLimit: tasks,
     ShmSize: Math.ceil(spec.memoryMib / 2) * MIB,
     Ulimits: [
