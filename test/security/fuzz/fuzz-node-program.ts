@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
-import { MockProvider } from "@sandpiper/providers";
+import { MockProvider } from "../../../packages/providers/src/mock/provider.ts";
 
 /** What a node holds, after a collection of garbage. */
 export interface Holdings {

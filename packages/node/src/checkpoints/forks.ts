@@ -1,7 +1,8 @@
 import type { Clock, PreparedSandbox } from "@sandpiper/core";
 import { type CreateSandboxBody, createSandboxId, type ForkBody, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess, requireAccess } from "../auth/access.ts";
-import type { Principal } from "../auth/principal.ts";
+import { actorOf, type Principal } from "../auth/principal.ts";
+import type { RateLimit } from "../auth/rate-limit.ts";
 import type { QuotaReservation } from "../cluster/account-quota.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
@@ -34,6 +35,8 @@ export interface ForksOptions {
   readonly prepared: PreparedInstances;
   readonly volumes: Pick<NodeVolumes, "requireOwn">;
   readonly names: SandboxNames;
+  /** Counts copies that fail, by key, together with creations that fail. */
+  readonly failedCreates: RateLimit;
   readonly clock: Clock;
 }
 
@@ -61,6 +64,7 @@ export class Forks {
     const record = checkpoints.find(principal, id, { readOnly: false });
     volumes.requireOwn(principal.tenant, record);
     const count = body.count ?? 1;
+    this.#options.failedCreates.check(actorOf(principal));
     this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, count);
     using undo = new DisposableStack();
@@ -74,8 +78,10 @@ export class Forks {
     const key = instanceKey({ ...record, container, tenant: principal.tenant });
     const instances = Array.from({ length: count }, () => prepared.take(key));
     const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
-    const created = await registry.serialize(record.id, () =>
-      this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
+    const created = await this.#countFailure(principal, () =>
+      registry.serialize(record.id, () =>
+        this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
+      ),
     );
     prepared.refill(key, count);
     for (const fork of created) registry.emit("sandbox.forked", fork, { from: record.id });
@@ -85,7 +91,8 @@ export class Forks {
   /** Creates a sandbox from a checkpoint of any sandbox that the caller can see, taken on any node. */
   async createFrom(principal: Principal, body: CreateSandboxBody, checkpointId: string): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
-    const { access, capacity, clock, checkpointStore, ownership, saveRestore, providers } = this.#options;
+    const { access, capacity, clock, checkpointStore, ownership, saveRestore } = this.#options;
+    this.#options.failedCreates.check(actorOf(principal));
     const source = await checkpointStore.sandboxOf(checkpointId);
     const saved = source === undefined ? undefined : await ownership.peek(source);
     const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
@@ -98,6 +105,21 @@ export class Forks {
     const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
     using reservation = await capacity.reserveShared(principal, record);
     await reservation?.bind(fork.id);
+    const created = await this.#countFailure(principal, () => this.#copy(record, checkpointId, fork));
+    return access.resource(principal, created);
+  }
+
+  async #countFailure<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      this.#options.failedCreates.spend(actorOf(principal));
+      throw thrown;
+    }
+  }
+
+  async #copy(record: SandboxRecord, checkpointId: string, fork: SandboxRecord): Promise<SandboxRecord> {
+    const { checkpointStore, providers } = this.#options;
     await using scratch = await checkpointStore.scratch();
     const instance = await providers.prepare(instanceKey(fork), { id: fork.id });
     try {
@@ -106,7 +128,7 @@ export class Forks {
       await instance.destroy();
       throw thrown;
     }
-    return access.resource(principal, await this.#start(fork, instance, scratch.path));
+    return await this.#start(fork, instance, scratch.path);
   }
 
   /** Instances are prepared while the original is being saved. */
