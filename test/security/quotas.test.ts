@@ -76,6 +76,16 @@ describe("a quota", () => {
       429,
       { ...refused, details: { quota: "maxBodyBytes" } },
     ]);
+    const message = { jsonrpc: "2.0", id: 1, method: "initialize", params: { text: "x".repeat(2000) } };
+    const mcp = await fetch(`${node.url}/mcp`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(message),
+    });
+    expect([mcp.status, await mcp.json()]).toMatchObject([
+      429,
+      { error: { data: { details: { quota: "maxBodyBytes" } } } },
+    ]);
     await expect
       .poll(async () => (await admin.keys.list({ usage: true })).find((each) => each.id === id)?.usage)
       .toMatchObject({ requests: 0, bodyBytes: 0, sockets: 0 });

@@ -26,9 +26,13 @@ it("exports these values and no others", () => {
     "checkStorePrefix",
     "connectAgent",
     "exec",
+    "fencedStateSchema",
+    "lockAtRest",
+    "lockKey",
     "pause",
     "repairLock",
     "sandboxTransitions",
+    "stateKey",
     "stateNames",
     "systemClock",
   ]);

@@ -116,7 +116,7 @@ const operations = (Object.entries(routes) as [OperationId, Route][]).map(([id, 
 });
 
 /** Requests that follow the API's schemas, except in some places. */
-export const restInputs: fc.Arbitrary<RestInput> = fc.oneof(...operations);
+const restInputs: fc.Arbitrary<RestInput> = fc.oneof(...operations);
 
 function inputsOf(
   operation: OperationId,

@@ -69,7 +69,7 @@ async function openBed() {
   await names.take({ tenant: "mine", name: "box", id: owner.id });
   const quota = new QuotaLedger({ store: control, clock, key: "quotas/k.json" });
   await quota.change((holdings) => {
-    const holding = { memoryMib: 1, vcpuCount: 1, diskMib: 1, checkpoints: 0, checkpointBytes: 0 };
+    const holding = { sandboxes: 1, memoryMib: 1, vcpuCount: 1, diskMib: 1, checkpoints: 0, checkpointBytes: 0 };
     holdings.set(owner.id, { node: "n", ...holding });
   });
   const lease = await cluster.leases.acquire(owner.id);

@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { z } from "zod";
 
 /** A JSON schema, as far as the node's schemas use it. */
 export interface JsonSchema {
@@ -49,8 +48,13 @@ const known: Readonly<Record<string, readonly unknown[]>> = {
   execution: ["run-1", "run-2"],
 };
 
-export function schemaOf(schema: z.ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as JsonSchema;
+/** A schema of the protocol or of the configuration. */
+interface InputSchema {
+  toJSONSchema(options: { readonly io: "input"; readonly unrepresentable: "any" }): unknown;
+}
+
+export function schemaOf(schema: InputSchema): JsonSchema {
+  return schema.toJSONSchema({ io: "input", unrepresentable: "any" }) as JsonSchema;
 }
 
 /** Values that follow a schema, or nearly do: the mutations that come next do not need more. */

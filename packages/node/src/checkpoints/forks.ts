@@ -1,7 +1,14 @@
 import type { CheckpointRequirements, Clock, PreparedSandbox } from "@sandpiper/core";
-import { type CreateSandboxBody, createSandboxId, type ForkBody, type SandboxResource } from "@sandpiper/protocol";
+import {
+  type CheckpointResource,
+  type CreateSandboxBody,
+  createSandboxId,
+  type ForkBody,
+  type SandboxResource,
+} from "@sandpiper/protocol";
 import { mayAccess, requireAccess } from "../auth/access.ts";
-import type { Principal } from "../auth/principal.ts";
+import { actorOf, type Principal } from "../auth/principal.ts";
+import type { RateLimit } from "../auth/rate-limit.ts";
 import type { QuotaReservation } from "../cluster/account-quota.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
@@ -34,6 +41,8 @@ export interface ForksOptions {
   readonly prepared: PreparedInstances;
   readonly volumes: Pick<NodeVolumes, "requireOwn">;
   readonly names: SandboxNames;
+  /** Counts copies that fail, by key, together with creations that fail. */
+  readonly failedCreates: RateLimit;
   readonly clock: Clock;
 }
 
@@ -61,6 +70,7 @@ export class Forks {
     const record = checkpoints.find(principal, id, { readOnly: false });
     volumes.requireOwn(principal.tenant, record);
     const count = body.count ?? 1;
+    this.#options.failedCreates.check(actorOf(principal));
     this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, count);
     using undo = new DisposableStack();
@@ -75,8 +85,10 @@ export class Forks {
     const key = instanceKey({ ...record, container, tenant: principal.tenant }, required);
     const instances = Array.from({ length: count }, () => prepared.take(key));
     const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
-    const created = await registry.serialize(record.id, () =>
-      this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
+    const created = await this.#countFailure(principal, () =>
+      registry.serialize(record.id, () =>
+        this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
+      ),
     );
     prepared.refill(key, count);
     for (const fork of created) registry.emit("sandbox.forked", fork, { from: record.id });
@@ -86,7 +98,8 @@ export class Forks {
   /** Creates a sandbox from a checkpoint of any sandbox that the caller can see, taken on any node. */
   async createFrom(principal: Principal, body: CreateSandboxBody, checkpointId: string): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
-    const { access, capacity, clock, checkpointStore, ownership, saveRestore, providers } = this.#options;
+    const { access, capacity, clock, checkpointStore, ownership, saveRestore } = this.#options;
+    this.#options.failedCreates.check(actorOf(principal));
     const source = await checkpointStore.sandboxOf(checkpointId);
     const saved = source === undefined ? undefined : await ownership.peek(source);
     const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
@@ -101,15 +114,30 @@ export class Forks {
     const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
     using reservation = await capacity.reserveShared(principal, record);
     await reservation?.bind(fork.id);
-    await using scratch = await checkpointStore.scratch();
-    const instance = await providers.prepare(instanceKey(fork, required), { id: fork.id });
+    const created = await this.#countFailure(principal, () => this.#copy(record, checkpoint, fork));
+    return access.resource(principal, created);
+  }
+
+  async #countFailure<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
     try {
-      await checkpointStore.load(record, checkpointId, scratch.path);
+      return await work();
+    } catch (thrown) {
+      this.#options.failedCreates.spend(actorOf(principal));
+      throw thrown;
+    }
+  }
+
+  async #copy(record: SandboxRecord, checkpoint: CheckpointResource, fork: SandboxRecord): Promise<SandboxRecord> {
+    const { checkpointStore, providers } = this.#options;
+    await using scratch = await checkpointStore.scratch();
+    const instance = await providers.prepare(instanceKey(fork, checkpoint.requirements), { id: fork.id });
+    try {
+      await checkpointStore.load(record, checkpoint.id, scratch.path);
     } catch (thrown) {
       await instance.destroy();
       throw thrown;
     }
-    return access.resource(principal, await this.#start(fork, instance, scratch.path));
+    return await this.#start(fork, instance, scratch.path);
   }
 
   /** Instances are prepared while the original is being saved. */

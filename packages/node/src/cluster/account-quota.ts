@@ -102,7 +102,7 @@ export class AccountQuota {
     this.#isStopped = true;
   }
 
-  #holding({ sandboxes: _, ...usage }: DurableUsage): Holding {
+  #holding(usage: DurableUsage): Holding {
     return { node: this.#options.nodeId, ...usage };
   }
 

@@ -6,6 +6,8 @@ import { SharedDocument, type SharedDocumentOptions } from "./shared-document.ts
 
 const holdingSchema = z.object({
   node: z.string(),
+  /** 0 for a failed sandbox, which only keeps its checkpoints. Nodes of earlier versions omit it. */
+  sandboxes: z.number().default(1),
   memoryMib: z.number(),
   vcpuCount: z.number(),
   /** Nodes of earlier versions omit these. */
@@ -87,7 +89,7 @@ export class QuotaLedger {
 }
 
 export function usageOf(holdings: Holdings): DurableUsage {
-  return sumUsage([...holdings.values()].map((holding) => ({ sandboxes: 1, ...holding })));
+  return sumUsage([...holdings.values()].map(({ node: _, ...usage }) => usage));
 }
 
 function holdingsOf(content: z.infer<typeof ledgerSchema> | undefined): Holdings {

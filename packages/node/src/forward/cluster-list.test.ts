@@ -61,6 +61,18 @@ describe("the list of sandboxes of a cluster", () => {
     expect([nextCursor, missing, asked]).toEqual([null, null, 1]);
   });
 
+  it("has pages of a bounded size, however many nodes fill them", async () => {
+    const large = (second: number) => ({ ...item(second), metadata: "x".repeat(500_000) });
+    const [a, b] = [[8, 6, 4, 2].map(large), [7, 5, 3, 1].map(large)];
+    const url = await nodes.start("1", listing(a));
+    await nodes.start("2", listing(b));
+    const first = await list(url);
+    expect(JSON.stringify(first.items).length).toBeLessThan(2.1 * 1024 * 1024);
+    const second = await list(url, `?cursor=${first.nextCursor}`);
+    const seen = [...first.items, ...second.items].map(({ createdAt }) => Date.parse(createdAt) / 1000);
+    expect(seen).toEqual([8, 7, 6, 5, 4, 3, 2, 1]);
+  });
+
   it.each([1, 2, 3, 4, 7])("contains every sandbox once in pages of %d", async (limit) => {
     const all = [9, 8, 8, 7, 6, 6, 6, 5, 4, 3, 2, 1].map(item);
     const url = await nodes.start("1", listing(all.filter((_, at) => at % 2 === 0)));

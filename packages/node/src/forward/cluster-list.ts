@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
 import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { encodeCursor } from "../records/page-cursor.ts";
+import { MAX_PAGE_BYTES } from "../records/sqlite-sandbox-records.ts";
 import { sandboxFilter } from "../sandboxes/sandbox-filter.ts";
 import type { RequestForwarder } from "./request-forwarder.ts";
 
@@ -77,11 +78,21 @@ function newestFirst(items: readonly Item[]): Item[] {
 }
 
 function cut(items: Item[], { limit, isMore }: { readonly limit: number; readonly isMore: boolean }): SandboxListPage {
-  const shown = items.slice(0, wholeInstants(items, limit));
+  const shown = items.slice(0, wholeInstants(items, Math.min(limit, countWithin(items, MAX_PAGE_BYTES))));
   const last = shown.at(-1);
   if ((!isMore && shown.length === items.length) || last === undefined) return { items: shown, nextCursor: null };
   const cursor = { createdAtMs: Date.parse(last.createdAt), id: last.id as never };
   return { items: shown, nextCursor: encodeCursor(cursor) };
+}
+
+/** How many items fit; at least one. */
+function countWithin(items: readonly Item[], maxBytes: number): number {
+  let bytes = 0;
+  const count = items.findIndex((item) => {
+    bytes += Buffer.byteLength(JSON.stringify(item));
+    return bytes > maxBytes;
+  });
+  return count === -1 ? items.length : Math.max(1, count);
 }
 
 /**

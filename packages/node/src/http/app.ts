@@ -55,6 +55,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     };
   };
 
+  const refuse: Serve = (c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context);
   const methods = new Map<string, string[]>();
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
@@ -75,12 +76,11 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
       NUDGE_PATH,
       served((c, context) => {
         const request = c.req.raw;
-        if (!request.headers.has(NODE_PROOF_HEADER)) {
-          return errorResponse(noSuchPath(c.req.method, c.req.path), context);
-        }
+        if (!request.headers.has(NODE_PROOF_HEADER)) return anonymous(refuse)(c, context);
         return log.serve(request, NUDGE, {
           context,
-          answer: () => deps.bodies.inTime(peers.receiveNudge(request)),
+          answer: () =>
+            deps.callers.countingRejection(deps.bodies.inTime(peers.receiveNudge(request)), c.env?.incoming),
           refuse: (error) => errorResponse(error, context),
         });
       }),
@@ -97,10 +97,10 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   }
 
   for (const [path, allowed] of methods) {
-    const refuse: Serve = (c, context) => errorResponse(methodNotAllowed(c.req.method, c.req.path, allowed), context);
-    app.all(path, served(unlessPreflight(anonymous(refuse))));
+    const refuseMethod: Serve = ({ req }, context) =>
+      errorResponse(methodNotAllowed(req.method, req.path, allowed), context);
+    app.all(path, served(unlessPreflight(anonymous(refuseMethod))));
   }
-  const refuse: Serve = (c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context);
   app.notFound(served(unlessPreflight(anonymous(refuse))));
   app.onError((thrown, c) => {
     const context = contextOf(c);

@@ -31,8 +31,23 @@ export class Callers {
 
   /** Throws `unauthenticated`, or `resource_exhausted` for an address that fails too often. */
   async authenticate(credential: string | undefined, connection: IncomingMessage | undefined): Promise<Principal> {
+    return await this.countingRejection(this.#authenticator.admit(credential), connection);
+  }
+
+  /** As `countingFailure`, for a check that takes time. */
+  async countingRejection<T>(check: Promise<T>, connection: IncomingMessage | undefined): Promise<T> {
     try {
-      return await this.#authenticator.admit(credential);
+      return await check;
+    } catch (thrown) {
+      this.countAnonymous(connection);
+      throw thrown;
+    }
+  }
+
+  /** Makes a check that an anonymous caller can fail, such as that of a node's proof. Counts a failure as `authenticate` does. */
+  countingFailure<T>(check: () => T, connection: IncomingMessage | undefined): T {
+    try {
+      return check();
     } catch (thrown) {
       this.countAnonymous(connection);
       throw thrown;

@@ -1,6 +1,7 @@
 import { createSandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { NUDGE_PATH } from "../cluster/nudge.ts";
 import { type StoreNode, StoreNodes } from "../handoff/testing/store-nodes.ts";
 import { errorOf } from "./testing/test-node.ts";
 
@@ -85,6 +86,17 @@ describe("a request about a sandbox that another node owns", () => {
     const headers = { authorization: `Bearer ${sandbox.token}`, "x-sandpiper-node": proof };
     const response = await fetch(`${third.url}${path()}`, { headers });
     expect(await errorOf(response)).toMatchObject({ status: 503, reason: "sandbox_moved" });
+  });
+
+  it("counts towards the rate of its address if it claims falsely to come from a node", async () => {
+    const counted = vi.spyOn(owner.callers, "countAnonymous");
+    const headers = { authorization: `Bearer ${sandbox.token}`, "x-sandpiper-node": "x" };
+    await fetch(`${owner.url}${path()}`, { headers });
+    expect(counted).toHaveBeenCalledTimes(1);
+    await fetch(`${owner.url}${NUDGE_PATH}`, { method: "POST", headers, body: "{}" });
+    expect(counted).toHaveBeenCalledTimes(2);
+    await fetch(`${owner.url}${NUDGE_PATH}`, { method: "POST", body: "{}" });
+    expect(counted).toHaveBeenCalledTimes(3);
   });
 
   it("is refused if it claims falsely to come from a node", async () => {

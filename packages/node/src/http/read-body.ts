@@ -30,7 +30,7 @@ export async function readJson(request: Request, options: ReadBodyOptions): Prom
 }
 
 /** Reads a body up to a limit. */
-export async function readWholeBody(request: Request, options: ReadBodyOptions): Promise<Uint8Array> {
+async function readWholeBody(request: Request, options: ReadBodyOptions): Promise<Uint8Array> {
   const { limitBytes, bodies, memory, countBody } = options;
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);

@@ -10,11 +10,19 @@ export interface RequestBytesOptions {
 /** Streams a request's body with back-pressure, in pieces of the best size for an upload to the agent. */
 export function requestBytes(
   call: Pick<Call, "request" | "bindings" | "deps">,
+  options: RequestBytesOptions,
+): AsyncIterable<Uint8Array> {
+  return inPieces(requestStream(call, options));
+}
+
+/** The body as it arrives, for a reader that wants each part at once. It may take any time while it makes progress. */
+export function requestStream(
+  call: Pick<Call, "request" | "bindings" | "deps">,
   { limitBytes }: RequestBytesOptions,
 ): AsyncIterable<Uint8Array> {
   const length = lengthOf(call.request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
-  return inPieces(within(call.deps.bodies.whileProgressing(arrivingBytes(call)), limitBytes));
+  return within(call.deps.bodies.whileProgressing(arrivingBytes(call)), limitBytes);
 }
 
 /** Reads directly from the connection if there is one, without a buffer in between. */

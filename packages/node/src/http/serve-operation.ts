@@ -67,7 +67,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     const request = c.req.raw;
     const given: Readonly<Record<string, string | undefined>> = c.req.param();
     exchange.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
-    const isForwarded = deps.peers?.isForwarded(request) ?? false;
+    const isForwarded = deps.callers.countingFailure(() => deps.peers?.isForwarded(request) ?? false, c.env?.incoming);
     if (access !== "anyone") {
       exchange.principal = await deps.callers.authenticate(credentialOf(request), c.env?.incoming);
       if (!isForwarded) deps.callers.count(exchange.principal);

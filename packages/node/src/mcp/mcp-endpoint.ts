@@ -4,7 +4,7 @@ import { type ErrorBody, errorBody } from "@sandpiper/protocol";
 import type { AuditSink } from "../audit/audit-trail.ts";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
-import { type Authenticator, actorOf } from "../auth/principal.ts";
+import { type Authenticator, actorOf, type Principal } from "../auth/principal.ts";
 import type { Bindings } from "../forward/request-forwarder.ts";
 import { errorResponse } from "../http/error-response.ts";
 import type { HttpDependencies } from "../http/http-dependencies.ts";
@@ -24,7 +24,10 @@ const codeOfReason: Readonly<Record<string, number>> = {
 const SERVER_ERROR = -32000;
 
 export interface McpEndpointOptions
-  extends Pick<HttpDependencies, "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes" | "callers" | "bodies"> {
+  extends Pick<
+    HttpDependencies,
+    "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes" | "callers" | "bodies" | "momentary"
+  > {
   readonly audit: AuditSink;
   readonly authenticator: Authenticator;
   /** Creates a session's conversation, which has the rights of this credential. */
@@ -78,12 +81,14 @@ export class McpEndpoint {
   }
 
   async #answer(request: Request, exchange: Exchange, bindings: Bindings): Promise<Response> {
-    const owner = await this.#admit(request, exchange, bindings);
+    const { principal, ...owner } = await this.#admit(request, exchange, bindings);
     const id = request.headers.get("mcp-session-id");
     if (request.method !== "POST") return await this.#sessions.get(requireId(id), owner).handle(request, undefined);
-    const { bodyLimitBytes: limitBytes, bodies } = this.#options;
+    const { bodyLimitBytes: limitBytes, bodies, momentary } = this.#options;
     using memory = bodies.memory(owner.keyId);
-    const body = await readJson(request, { limitBytes, bodies, memory });
+    using counted = new DisposableStack();
+    const countBody = (sizeBytes: number) => void counted.use(momentary.take(principal, "bodyBytes", sizeBytes));
+    const body = await readJson(request, { limitBytes, bodies, memory, countBody });
     if (Array.isArray(body)) throw batchNotSupported();
     if (id !== null) return await this.#sessions.get(id, owner).handle(request, body);
     if (!isInitialize(body)) requireId(id);
@@ -93,7 +98,11 @@ export class McpEndpoint {
   }
 
   /** Makes all checks that do not need the body. */
-  async #admit(request: Request, exchange: Exchange, { incoming }: Bindings): Promise<SessionOwner> {
+  async #admit(
+    request: Request,
+    exchange: Exchange,
+    { incoming }: Bindings,
+  ): Promise<SessionOwner & { readonly principal: Principal }> {
     const { callers, knownHosts, corsOrigins } = this.#options;
     const origin = request.headers.get("origin") ?? undefined;
     const host = request.headers.get("host") ?? undefined;
@@ -105,7 +114,7 @@ export class McpEndpoint {
     callers.count(principal);
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (this.#isClosing) throw stopping();
-    return { keyId: actorOf(principal), credential: credential as string };
+    return { principal, keyId: actorOf(principal), credential: credential as string };
   }
 }
 

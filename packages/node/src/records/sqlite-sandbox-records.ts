@@ -13,7 +13,7 @@ import {
 import { recordFromRow, rowFromRecord } from "./sandbox-row.ts";
 
 /** Bounds an answer and the memory to build it; a page has at least one sandbox. */
-const MAX_PAGE_BYTES = 2 * 1024 * 1024;
+export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 const LIVE = "state NOT IN ('destroyed', 'failed')";
 

@@ -103,9 +103,10 @@ export class Capacity {
     this.#options.reserve.require("restore the sandbox");
   }
 
-  /** Counts a sandbox that has moved here from another node, or that got a quota after its creation. */
+  /** Counts a sandbox that has moved here, has failed or was recovered, or that got a quota after its creation. */
   hold(record: SandboxRecord): void {
-    this.#options.shared?.hold(record, record.id, usageOf(record));
+    if (record.endedAt !== null && record.checkpointCount === 0) this.ended(record);
+    else this.#options.shared?.hold(record, record.id, usageOf(record));
   }
 
   ended(record: SandboxRecord): void {

@@ -48,6 +48,7 @@ export class SandboxRegistry {
   readonly #activityObservers: ActivityObserver[] = [];
   readonly #expiryListeners: ExpiryListener[] = [];
   readonly #failureListeners: ((id: SandboxId) => void)[] = [];
+  readonly #endListeners: ((record: SandboxRecord) => void)[] = [];
   #isReleased = false;
 
   constructor(options: SandboxRegistryOptions) {
@@ -62,6 +63,11 @@ export class SandboxRegistry {
   /** Called once the end of a sandbox whose instance ended by itself is recorded. */
   onFailed(listener: (id: SandboxId) => void): void {
     this.#failureListeners.push(listener);
+  }
+
+  /** Called when a sandbox has failed, or a failed one was recovered: its use of quotas differs. */
+  onEndChanged(listener: (record: SandboxRecord) => void): void {
+    this.#endListeners.push(listener);
   }
 
   onExpired(listener: ExpiryListener): void {
@@ -145,6 +151,7 @@ export class SandboxRegistry {
       entry.record = record;
       entry.lifetime.update(record);
     }
+    if (change.endedAt !== undefined) this.#endChanged(record);
     return record;
   }
 
@@ -157,9 +164,19 @@ export class SandboxRegistry {
 
   /** Records that the sandbox never became ready, and emits the event. A small record stays. */
   failCreation({ id }: Pick<SandboxRecord, "id">, { code, reason, message }: Failure): void {
+    if (this.#isReleased) return;
+    const { clock, records, onError } = this.#options;
     const failure = { code, reason, message };
-    const endedAt = this.#options.clock.now();
-    this.emit("sandbox.failed", this.#options.records.failCreation(id, { state: "failed", failure, endedAt }), failure);
+    try {
+      const record = records.failCreation(id, { state: "failed", failure, endedAt: clock.now() });
+      this.#endChanged(record);
+      this.emit("sandbox.failed", record, failure);
+    } catch (thrown) {
+      const problem = SandboxError.from(thrown);
+      onError(problem, id);
+      // A full disk is often the cause of the failure; the record must not stay as it is for good.
+      if (problem.code !== "not_found") clock.schedule(RETRY_RECORDING_MS, () => this.failCreation({ id }, failure));
+    }
   }
 
   hasFailedCreation(id: SandboxId): boolean {
@@ -252,6 +269,10 @@ export class SandboxRegistry {
   release(): void {
     this.#isReleased = true;
     for (const id of [...this.#entries.keys()]) this.detach(id);
+  }
+
+  #endChanged(record: SandboxRecord): void {
+    if (record.state !== "destroyed") for (const listener of this.#endListeners) listener(record);
   }
 
   #ended(sandbox: Sandbox): void {

@@ -143,6 +143,19 @@ describe("a sandbox of the node", () => {
     expect(await rejection(node.create())).toMatchObject({ reason: "no_room" });
   });
 
+  it("that is a copy and fails counts as one that fails to start", async () => {
+    const node = setUp({ provider: new MockProvider(), config: { rateLimits: { failedCreatesPerMinute: 2 } } });
+    const { id } = await node.create();
+    const checkpoint = await node.checkpoints.create(node.owner, id, {});
+    node.provider.faults.restoreFailure = fault();
+    expect(await rejection(node.forks.fork(node.owner, id, {}))).toMatchObject({ reason: "no_room" });
+    expect(await rejection(node.forks.createFrom(node.owner, {}, checkpoint.id))).toMatchObject({ reason: "no_room" });
+    const refused = { reason: "rate_limited", details: { limit: "failed_creates" } };
+    expect(await rejection(node.forks.fork(node.owner, id, {}))).toMatchObject(refused);
+    expect(await rejection(node.forks.createFrom(node.owner, {}, checkpoint.id))).toMatchObject(refused);
+    expect(await rejection(node.create())).toMatchObject(refused);
+  });
+
   it("is refused while the records of its tenant are too large; those of destroyed sandboxes give way", async () => {
     const node = setUp({ config: { maxRecordBytes: 1024 * 1024 } });
     const large = { env: { A: "x".repeat(120_000) }, labels: { a: "x".repeat(4000) } };
@@ -249,6 +262,22 @@ describe("an instance of a warm pool", () => {
 });
 
 describe("a sandbox that ends while the disk is full", () => {
+  it("before it is ready is recorded as failed once the disk has space again", async () => {
+    const provider = new MockProvider({ faults: { bootFailure: fault(), bootDelayMs: 100 } });
+    const node = setUp({ provider });
+    const creating = rejection(node.create());
+    await expect.poll(() => node.sandboxes.list(node.owner, { state: "creating" }).items).toHaveLength(1);
+    node.database.prepare("PRAGMA query_only = ON").run();
+    await node.clock.advance(100);
+    expect(await creating).toMatchObject({ reason: "no_room" });
+    expect(node.sandboxes.list(node.owner, { state: "creating" }).items).toHaveLength(1);
+    node.database.prepare("PRAGMA query_only = OFF").run();
+    await node.clock.advance(1500);
+    expect(node.sandboxes.list(node.owner, { state: "failed" }).items).toMatchObject([
+      { failure: { reason: "no_room" } },
+    ]);
+  });
+
   it("is recorded as failed once the disk has space again", async () => {
     const node = setUp();
     const { id } = await node.create();

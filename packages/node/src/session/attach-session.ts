@@ -33,7 +33,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
     ({ live, restored } = await bring(context, id, takeover));
   } catch (thrown) {
     const error = publicError(thrown);
-    audit.note("startProcess", id, error);
+    await audit.note("startProcess", id, error);
     if (error.code === "internal") logger.error({ err: error }, "could not bring a sandbox to this node");
     refuse(error.reason === "sandbox_in_use" ? inUse(id, isTakeover) : refusal(error));
     return;

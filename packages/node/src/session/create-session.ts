@@ -12,14 +12,20 @@ export async function createSession(context: SessionContext, query: URLSearchPar
   const leaving = new AbortController();
   socket.closed.then(() => leaving.abort());
   let session: Session | undefined;
+  /** Resolves when the audit entry is written and the client has the id. */
+  let noted: Promise<void> | undefined;
   serveRequests(socket, () => session);
   socket.send(statusUpdate("SANDBOX_CREATING"));
   try {
     const { id } = await sandboxes.create(principal, createOptions(query), {
       signal: leaving.signal,
-      onId: (sandbox_id, token) => socket.send({ event: "sandbox_id", sandbox_id, token }),
+      onId: (sandbox_id, token) => {
+        noted = audit.note("createSandbox", sandbox_id).then(() => {
+          socket.send({ event: "sandbox_id", sandbox_id, token });
+        });
+      },
     });
-    audit.note("createSandbox", id);
+    await noted;
     // A client that has left finds its sandbox by the id that it received.
     if (socket.isClosed) return;
     const slot = sessions.slotOf(access.open(principal, id, { readOnly: false }));
@@ -27,7 +33,8 @@ export async function createSession(context: SessionContext, query: URLSearchPar
     session.begin();
   } catch (thrown) {
     const error = publicError(thrown);
-    audit.note("createSandbox", null, error);
+    await noted;
+    await audit.note("createSandbox", null, error);
     if (error.code === "internal") logger.error({ err: error }, "could not create a sandbox");
     socket.send(statusUpdate("SANDBOX_CREATION_ERROR", errorFields(error)));
     socket.close(closeCodes.internal, error.reason);

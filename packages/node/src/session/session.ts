@@ -108,8 +108,12 @@ export class Session implements ExecutionListener {
       return;
     }
     slot.execution = Execution.start(slot.live, request);
-    this.#options.audit.note("startProcess", slot.live.id);
-    this.#deliver(slot.execution);
+    const { execution } = slot;
+    // The same request, sent again meanwhile, must not deliver it a second time.
+    this.#isDelivering = true;
+    await this.#options.audit.note("startProcess", slot.live.id);
+    this.#isDelivering = false;
+    if (!this.signal.aborted && slot.execution === execution) this.#deliver(execution);
   }
 
   /** Makes room for another client. */

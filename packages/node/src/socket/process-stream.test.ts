@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type DataFrame, errorBodySchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -33,6 +34,20 @@ const text = (messages: readonly object[]) =>
 const isEnd = (message: object) => "type" in message && message.type === "end";
 
 describe("a process stream", () => {
+  it("is answered after its audit entry is written", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    node.auditing.written = promise;
+    const client = await node.connect(open({ spawn: { command: "true" } }));
+    await expect.poll(() => node.audit).toMatchObject([{ operation: "startProcess", status: 201 }]);
+    let isAnswered = false;
+    const answer = client.next().finally(() => (isAnswered = true));
+    client.webSocket.ping();
+    await once(client.webSocket, "pong");
+    expect(isAnswered).toBe(false);
+    resolve();
+    expect(await answer).toMatchObject({ type: "opened" });
+  });
+
   it("starts the process, sends its output with offsets, and reports its exit", async () => {
     const client = await node.connect(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
     const [opened, first, second, end] = await client.take(4);

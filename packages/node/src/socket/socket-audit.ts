@@ -19,11 +19,12 @@ export class SocketAudit {
     this.#options = options;
   }
 
-  note(operation: OperationId, sandboxId: string | null, error?: SandboxError): void {
+  /** Resolves once the entry is written; answers wait for it. Never rejects for a log that cannot be written. */
+  async note(operation: OperationId, sandboxId: string | null, error?: SandboxError): Promise<void> {
     const { sink, ...caller } = this.#options;
     const { readOnly, status: success } = routes[operation];
     const status = error === undefined ? success : errorCodes[error.code].httpStatus;
     if (readOnly && status !== 401 && status !== 403) return;
-    sink?.note({ ...caller, operation, sandboxId, status });
+    await sink?.note({ ...caller, operation, sandboxId, status });
   }
 }

@@ -198,10 +198,10 @@ export class SocketConnection {
       const found = await locator.claim(principal, sandbox, { purpose, readOnly, location: known, signal });
       if (found.kind === "node") return undefined;
       const live = (found.kind === "here" && found.live) || access.open(principal, sandbox, { readOnly });
-      audit.note(operation, live.id);
+      await audit.note(operation, live.id);
       return live;
     } catch (thrown) {
-      audit.note(operation, message.sandbox, SandboxError.from(thrown));
+      await audit.note(operation, message.sandbox, SandboxError.from(thrown));
       throw thrown;
     }
   }

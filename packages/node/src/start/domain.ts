@@ -118,6 +118,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
       }),
   });
   const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
+  const failedCreates = new RateLimit({
+    name: "failed_creates",
+    perSecond: rateLimits.failedCreatesPerMinute / 60,
+    burst: rateLimits.failedCreatesPerMinute,
+    clock,
+    onRefusal: options.onRefusal,
+  });
   const sandboxes = new SandboxService({
     ...shared,
     volumes,
@@ -125,13 +132,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
-    failedCreates: new RateLimit({
-      name: "failed_creates",
-      perSecond: rateLimits.failedCreatesPerMinute / 60,
-      burst: rateLimits.failedCreatesPerMinute,
-      clock,
-      onRefusal: options.onRefusal,
-    }),
+    failedCreates,
     onError,
     defaults,
     observeCreate,
@@ -140,7 +141,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const saveRestore = new SaveRestore({ ...shared, observeCheckpoint, onError });
   const checkpoints = new Checkpoints({ ...shared, saveRestore, onDamaged: onError });
   const prepared = new PreparedInstances({ providers, clock, onError });
-  const forks = new Forks({ ...shared, volumes, names, sandboxes, checkpoints, saveRestore, prepared });
+  const forks = new Forks({ ...shared, volumes, names, failedCreates, sandboxes, checkpoints, saveRestore, prepared });
   const automatic = new AutomaticCheckpoints({
     clock,
     policyOf: (id) => registry.running(id)?.record.checkpointPolicy,
@@ -148,6 +149,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError,
   });
   registry.observeActivity((id, next) => automatic.watch(id, next));
+  registry.onEndChanged((record) => capacity.hold(record));
   registry.onFailed((id) => void checkpoints.recover(id).catch((error) => onError(error, id)));
   registry.onExpired((record, expired) => {
     const end = record.onExpiry === "pause" ? checkpoints.pauseNow(record.id) : sandboxes.destroy(record, { expired });

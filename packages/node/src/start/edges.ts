@@ -34,14 +34,14 @@ export type Edges = Awaited<ReturnType<typeof openEdges>>;
 export async function openEdges(options: EdgesOptions) {
   const { config, storage, domain, saved, webhooks, nodes, metrics, version, logger } = options;
   const { audit } = storage;
-  const { clock, authenticator, callers, bodies, phase, locator } = domain;
+  const { clock, authenticator, callers, bodies, momentary, phase, locator } = domain;
   const { corsOrigins, bodyLimitBytes } = config;
   await using undo = new AsyncDisposableStack();
   const peers = storage.cluster && saved && createPeers({ config, cluster: storage.cluster, domain, saved }, undo);
   const mcp = new LazyEndpoint(async () => {
     const { createMcpEndpoint } = await import("./mcp.ts");
     const own = { app, server: serving.server };
-    return createMcpEndpoint(config, { authenticator, callers, bodies, audit, metrics, logger, clock, own });
+    return createMcpEndpoint(config, { authenticator, callers, bodies, momentary, audit, metrics, logger, clock, own });
   });
   const usage = new UsageReport({ ...domain, saved });
   const app = createHttpApp({

@@ -6,7 +6,10 @@ import { McpEndpoint, type McpEndpointOptions } from "../mcp/mcp-endpoint.ts";
 import { type OwnNode, ownClients } from "../mcp/own-client.ts";
 
 export interface CreateMcpEndpointOptions
-  extends Pick<McpEndpointOptions, "authenticator" | "callers" | "bodies" | "audit" | "metrics" | "logger" | "clock"> {
+  extends Pick<
+    McpEndpointOptions,
+    "authenticator" | "callers" | "bodies" | "momentary" | "audit" | "metrics" | "logger" | "clock"
+  > {
   /** This node; sessions use it as clients. */
   readonly own: OwnNode;
 }

@@ -44,24 +44,16 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   const open = new Set<MessageSocket>();
   let isClosing = false;
 
-  const routeOf = (request: IncomingMessage): SocketRoute => {
-    try {
-      return socketRoute(request.url ?? "");
-    } catch (thrown) {
-      callers.countAnonymous(request);
-      throw thrown;
-    }
-  };
-
   /** Makes every check that can refuse a client, before the connection is accepted. */
   const admit = async (request: IncomingMessage, requestId: string) => {
-    const route = routeOf(request);
+    const route = callers.countingFailure(() => socketRoute(request.url ?? ""), request);
     const address = request.socket.remoteAddress;
     let principal: Principal | undefined;
     try {
       requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
       const credential = credentialOf(request);
-      const isForwarded = dependencies.relay?.peers.isForwardedUpgrade(request) ?? false;
+      const { relay } = dependencies;
+      const isForwarded = callers.countingFailure(() => relay?.peers.isForwardedUpgrade(request) ?? false, request);
       principal = await callers.authenticate(credential, request);
       if (!isForwarded) callers.count(principal);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
@@ -69,12 +61,12 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       const refusesNew = route.name === "create" && phase.isDraining;
       if (isClosing || phase.isStopping || refusesNew) throw stopping();
-      const relays = dependencies.relay !== undefined && !isForwarded;
+      const relays = relay !== undefined && !isForwarded;
       const counted = momentary.take(principal, "sockets");
       return { route, principal, requestId, address, credential, relays, counted };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId, address });
-      audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
+      await audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
       throw thrown;
     }
   };

@@ -38,10 +38,12 @@ export class KeptPrograms {
     return names.filter((version) => this.find(kind, version) !== undefined).sort();
   }
 
-  /** Resolves to the path of the kept program. A program whose version is no file name is not kept. */
+  /** Resolves to the path of the kept program, or to the source if its version is no file name or another program has it. */
   async keep({ kind, version, source, isImmutable = false }: KeepOptions): Promise<string> {
     const known = this.find(kind, version);
-    if (known !== undefined || !NAME.test(version)) return known ?? source;
+    if (!NAME.test(version)) return source;
+    // A wrapper or a build of one's own can have the version of a release.
+    if (known !== undefined) return (await isCopy(known, source)) ? known : source;
     const path = this.#path(kind, version);
     await mkdir(join(this.#directory, kind, version), { recursive: true, mode: 0o755 });
     const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
@@ -61,6 +63,11 @@ export class KeptPrograms {
   #path(kind: ProgramKind, version: string): string {
     return join(this.#directory, kind, version, kind);
   }
+}
+
+async function isCopy(copy: string, source: string): Promise<boolean> {
+  const [one, other] = await Promise.all([stat(copy), stat(source)]);
+  return one.size === other.size && Math.trunc(one.mtimeMs) === Math.trunc(other.mtimeMs);
 }
 
 /** False where the file system has no links, or the source is on another one. */

@@ -130,6 +130,7 @@ export class StoreNodes implements AsyncDisposable {
     return {
       ...parts,
       id: cluster.node.id,
+      clusterKeys: cluster.keys,
       /** Writes a heartbeat with the current number of sandboxes. */
       announce: () => cluster.registry.announce(),
       leases: cluster.leases,

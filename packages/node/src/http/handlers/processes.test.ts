@@ -19,6 +19,20 @@ async function ask(method: string, path: string, options?: RequestOptions) {
 }
 
 describe("processes", () => {
+  it("get input as it arrives, before the request has ended", async () => {
+    const { id } = await ask("POST", "", { json: { argv: ["cat"], stdin: true } });
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = body.writable.getWriter();
+    const written = ask("POST", `/${id}/stdin?close=true`, { bytes: body.readable });
+    await writer.write(new TextEncoder().encode("one "));
+    await expect.poll(async () => (await node.request("GET", `${at}/${id}/output`)).text()).toBe("one ");
+    await writer.write(new TextEncoder().encode("two"));
+    await writer.close();
+    expect(await written).toEqual({ offset: 7 });
+    expect(processExitSchema.parse(await ask("GET", `/${id}/wait`))).toMatchObject({ exitCode: 0 });
+    await ask("DELETE", `/${id}`);
+  });
+
   it("are started, get input, are read, waited for and deleted", async () => {
     const started = processResourceSchema.parse(await ask("POST", "", { json: { argv: ["cat"], stdin: true } }));
     expect(started).toMatchObject({ isRunning: true, exitCode: null, argv: ["cat"] });

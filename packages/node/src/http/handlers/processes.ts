@@ -2,9 +2,11 @@ import { type ProcessExit, type ProcessHandle, type ProcessSummary, SandboxError
 import type { ProcessResource } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 import type { Handlers } from "../call.ts";
-import { readWholeBody } from "../read-body.ts";
+import { requestStream } from "../request-bytes.ts";
 import { streamResponse } from "../stream-response.ts";
 import { processOutput } from "./process-output.ts";
+
+const MIB = 1024 * 1024;
 
 export const processHandlers = {
   async startProcess({ body, open }) {
@@ -39,15 +41,22 @@ export const processHandlers = {
     });
   },
 
-  async writeProcessInput({ request, params, query, deps, memory, open, countBody }) {
+  async writeProcessInput(call) {
+    const { params, query, open } = call;
     const live = open();
     const process = await live.attach(params.process, 0);
-    const { bodyLimitBytes: limitBytes, bodies } = deps;
-    const bytes = await readWholeBody(request, { limitBytes, bodies, memory, countBody });
-    live.touch("stdin");
     const { offset, close = false } = query;
-    if (offset !== undefined) return { offset: await process.writeAt(offset, bytes, { close }) };
-    await process.write(bytes);
+    let at = offset;
+    for await (const bytes of requestStream(call, { limitBytes: live.record.diskMib * MIB })) {
+      live.touch("stdin");
+      if (at === undefined) await process.write(bytes);
+      else {
+        await process.writeAt(at, bytes, { close: false });
+        at += bytes.length;
+      }
+    }
+    live.touch("stdin");
+    if (at !== undefined) return { offset: await process.writeAt(at, new Uint8Array(), { close }) };
     if (close) await process.closeStdin();
     return { offset: (await live.process(process.id)).stdinOffset };
   },

@@ -21,6 +21,7 @@ export async function startFixtureEndpoint(provider: Provider): Promise<FixtureE
     authenticator: node.authenticator,
     callers: node.callers,
     bodies: node.bodies,
+    momentary: node.momentary,
     converse: () => ({ createServer: createFixtureServer, async [Symbol.asyncDispose]() {} }),
     audit: node.audit,
     metrics: new NodeMetrics(),

@@ -29,6 +29,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const parts = testDomain(config, { providers: [provider], onError: () => {} });
   const { sandboxes, access, registry, phase, authenticator, keys } = parts;
   const audit: Omit<AuditEntry, "id" | "at">[] = [];
+  const auditing = { written: Promise.resolve() };
   const server = createServer();
   const sockets = attachSockets(server, {
     ...parts,
@@ -36,6 +37,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
       note: async ({ principal, address, ...entry }) => {
         const actor = principal === undefined ? null : actorOf(principal);
         audit.push({ ...entry, actor, tenant: principal?.tenant ?? null });
+        await auditing.written;
       },
     },
     logger: pino({ level: "silent" }),
@@ -58,6 +60,8 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   return {
     ...parts,
     audit,
+    /** Set `written` to delay when entries count as written. */
+    auditing,
     port,
     owner,
     ownerKey,
