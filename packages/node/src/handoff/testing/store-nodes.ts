@@ -28,6 +28,8 @@ const quiet = { debug: onError, info: onError, warn: onError, error: onError };
 interface StoreNodeSettings {
   readonly advertiseUrl?: string | null;
   readonly checkpoints?: string;
+  /** The runtimes that it announces. */
+  readonly runtimes?: string[];
 }
 
 export type StoreNode = Awaited<ReturnType<StoreNodes["start"]>>;
@@ -73,6 +75,7 @@ export class StoreNodes implements AsyncDisposable {
     const describe = () => ({
       isDraining: parts?.phase.isDraining ?? false,
       sandboxes: parts?.registry.runningCount ?? 0,
+      runtimes: settings.runtimes,
     });
     const options = {
       store: openStore(store),
