@@ -2,7 +2,9 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { loadNodeConfig, openReleases } from "@sandpiper/node/server";
 import { rejection } from "@sandpiper/protocol/testing";
+import { Client } from "@sandpiper/sdk";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { GvisorHome } from "./gvisor-home.ts";
 import { InstalledPrograms } from "./installed-programs.ts";
 import { NodeProcess } from "./node-process.ts";
@@ -83,5 +85,40 @@ describe("a node after an upgrade that replaced gVisor and the agent", () => {
 
     await using _ = await start(home, programs);
     await expect.poll(runscs).toMatchObject([{ version: next, isCurrent: true }]);
+  });
+});
+
+describe("a cluster that is upgraded node by node", () => {
+  it("keeps a sandbox and its running command: it moves to a node of the earlier release, and to the upgraded one", async () => {
+    using programs = await InstalledPrograms.install();
+    using earlier = await InstalledPrograms.install();
+    await using a = new GvisorHome();
+    await using b = new GvisorHome();
+    const store = `file://${join(a.path, "shared")}`;
+    const startMember = async (home: GvisorHome, { env }: InstalledPrograms) => {
+      const settings = { store, clusterSecret: "a secret of a test, long enough", maxSkewMs: 0, leaseMs: 3000 };
+      return NodeProcess.start({ home: home.path, port: await freePort(), logLevel: "error", ...settings }, env);
+    };
+    const firstA = await startMember(a, programs);
+    const { apiKey } = firstA.started;
+    const through = ({ started }: NodeProcess) => new Client({ url: started.url, apiKey }).sandboxes;
+    const sandbox = await firstA.client.sandboxes.create();
+    const counter = await sandbox.start(countTo(40));
+
+    const [nodeB] = await Promise.all([startMember(b, earlier), firstA.stop()]);
+    await using _ = nodeB;
+    const next = programs.upgrade();
+    const onB = await through(nodeB).connect(sandbox.id);
+    const [secondA, greeting] = await Promise.all([startMember(a, programs), onB.exec("echo on b")]);
+    await using upgraded = secondA;
+    expect(greeting.stdout).toBe("on b\n");
+
+    await nodeB.stop();
+    const again = await through(upgraded).connect(sandbox.id);
+    expect(await collectOutput(await again.attach(counter.id)).ended).toBe(numbersTo(40));
+    expect((await again.checkpoint()).requirements["runtime"]).toBe(`runsc ${programs.release}`);
+    const fresh = await through(upgraded).create();
+    expect((await fresh.checkpoint()).requirements["runtime"]).toBe(`runsc ${next}`);
+    for (const each of [again, fresh]) await each.destroy();
   });
 });

@@ -104,6 +104,13 @@ describe("a move without a named node", () => {
     await b.request("DELETE", `/v1/sandboxes/${sandbox.id}`);
   });
 
+  it("prefers a node that has the sandbox's runtime to one with fewer sandboxes", async () => {
+    const upgraded = await nodes.start("upgraded", new MockProvider(), { runtimes: ["mock 2", "mock 1"] });
+    await upgraded.create();
+    await upgraded.announce();
+    expect(await moved(a)).toMatchObject({ node: upgraded.id });
+  });
+
   it("passes over nodes that are draining or cannot restore it", async () => {
     await b.create();
     await b.announce();

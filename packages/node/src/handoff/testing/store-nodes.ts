@@ -30,6 +30,8 @@ interface StoreNodeSettings {
   readonly checkpoints?: string;
   /** Another store than that of the other nodes. */
   readonly store?: string;
+  /** The runtimes that it announces. */
+  readonly runtimes?: string[];
 }
 
 export type StoreNode = Awaited<ReturnType<StoreNodes["start"]>>;
@@ -76,6 +78,7 @@ export class StoreNodes implements AsyncDisposable {
     const describe = () => ({
       isDraining: parts?.phase.isDraining ?? false,
       sandboxes: parts?.registry.runningCount ?? 0,
+      runtimes: settings.runtimes,
     });
     const options = {
       store: openStore(store),
