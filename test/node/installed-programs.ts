@@ -1,7 +1,8 @@
 import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findAgent, findRunsc } from "@sandpiper/providers";
+import { findAgent } from "../../packages/providers/src/host/find-agent.ts";
+import { findRunsc } from "../../packages/providers/src/host/find-runsc.ts";
 
 /** The programs that a package manager installs and replaces: runsc and the agent. */
 export class InstalledPrograms implements Disposable {

@@ -38,10 +38,12 @@ export class KeptPrograms {
     return names.filter((version) => this.find(kind, version) !== undefined).sort();
   }
 
-  /** Resolves to the path of the kept program. A program whose version is no file name is not kept. */
+  /** Resolves to the path of the kept program, or to the source if that is not kept because its version is not a file name. */
   async keep({ kind, version, source, isImmutable = false }: KeepOptions): Promise<string> {
     const known = this.find(kind, version);
-    if (known !== undefined || !NAME.test(version)) return known ?? source;
+    // Another build of the same version replaces no program that instances use.
+    if (known !== undefined) return (await isSame(known, source)) ? known : source;
+    if (!NAME.test(version)) return source;
     const path = this.#path(kind, version);
     await mkdir(join(this.#directory, kind, version), { recursive: true, mode: 0o755 });
     const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
@@ -61,6 +63,12 @@ export class KeptPrograms {
   #path(kind: ProgramKind, version: string): string {
     return join(this.#directory, kind, version, kind);
   }
+}
+
+/** A copy has the size and time of its source. */
+async function isSame(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([stat(one), stat(other)]);
+  return first.size === second.size && Math.floor(first.mtimeMs) === Math.floor(second.mtimeMs);
 }
 
 /** False where the file system has no links, or the source is on another one. */
