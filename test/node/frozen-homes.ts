@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
-import { MockProvider } from "@sandpiper/providers";
 import { Client } from "@sandpiper/sdk";
+import { MockProvider } from "../../packages/providers/src/mock/provider.ts";
 
 /** The kinds of nodes whose homes are frozen: a standalone node, and a node of a cluster with its store beside it. */
 export const frozenKinds = ["standalone", "cluster"] as const;

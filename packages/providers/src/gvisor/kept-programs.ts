@@ -38,12 +38,12 @@ export class KeptPrograms {
     return names.filter((version) => this.find(kind, version) !== undefined).sort();
   }
 
-  /** Resolves to the path of the kept program, or to the source if its version is no file name or another program has it. */
+  /** Resolves to the path of the kept program, or to the source if that is not kept because its version is not a file name. */
   async keep({ kind, version, source, isImmutable = false }: KeepOptions): Promise<string> {
     const known = this.find(kind, version);
+    // Another build of the same version replaces no program that instances use.
+    if (known !== undefined) return (await isSame(known, source)) ? known : source;
     if (!NAME.test(version)) return source;
-    // A wrapper or a build of one's own can have the version of a release.
-    if (known !== undefined) return (await isCopy(known, source)) ? known : source;
     const path = this.#path(kind, version);
     await mkdir(join(this.#directory, kind, version), { recursive: true, mode: 0o755 });
     const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
@@ -65,9 +65,10 @@ export class KeptPrograms {
   }
 }
 
-async function isCopy(copy: string, source: string): Promise<boolean> {
-  const [one, other] = await Promise.all([stat(copy), stat(source)]);
-  return one.size === other.size && Math.trunc(one.mtimeMs) === Math.trunc(other.mtimeMs);
+/** A copy has the size and time of its source. */
+async function isSame(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([stat(one), stat(other)]);
+  return first.size === second.size && Math.floor(first.mtimeMs) === Math.floor(second.mtimeMs);
 }
 
 /** False where the file system has no links, or the source is on another one. */
