@@ -34,13 +34,23 @@ if (
   );
   process.exit(2);
 }
+const interrupted = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.once(name, () => {
+    console.log(`${name}: stopping after this round`);
+    interrupted.abort(new Error(`interrupted by ${name}`));
+  });
+}
 const reports: ChaosReport[] = [];
-for (let run = 0; run < runs; run++) {
+for (let run = 0; run < runs && !interrupted.signal.aborted; run++) {
   const [seed, store] = [firstSeed + run, stores[run % stores.length] as StoreKind];
   console.log(`run ${run + 1} of ${runs}: ${faults} faults, seed ${seed}, store ${store}, ${providers.join(", ")}`);
   const logDirectory = values.logs === undefined ? undefined : join(values.logs, `seed-${seed}-${store}`);
   const log = (line: string) => console.log(line);
-  const report = await runChaos({ faults, seed, store, providers, log, logDirectory }).catch(abandonedRun);
+  const report = await runChaos({
+    ...{ faults, seed, store, providers, log, logDirectory },
+    signal: interrupted.signal,
+  }).catch(abandonedRun);
   reports.push(report);
   console.log(JSON.stringify({ seed, store, ...report }, null, 2));
 }

@@ -41,6 +41,8 @@ export interface ChaosOptions {
   readonly log: (line: string) => void;
   /** Receives the nodes' logs at the end. */
   readonly logDirectory?: string | undefined;
+  /** Ends the run after its current round, and stops everything that it started. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Injects faults into nodes, instances, store, disks, networks, objects and clocks, round by round, while clients write. */
@@ -103,7 +105,10 @@ class ChaosRun {
     const plan = planFaults({ faults, store, sandboxes: this.#slots.length, random: new Random(seed) });
     for (const at of this.#slots.keys()) await this.#makeSandbox(at);
     await this.#settle(0);
-    for (const [index, round] of plan.entries()) await this.#playRound(index + 1, round);
+    for (const [index, round] of plan.entries()) {
+      this.#options.signal?.throwIfAborted();
+      await this.#playRound(index + 1, round);
+    }
     await this.#finish(plan.length);
   }
 
