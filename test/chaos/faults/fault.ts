@@ -1,4 +1,5 @@
 import type { ChaosBed } from "../chaos-bed.ts";
+import type { ChaosSandbox } from "../chaos-sandbox.ts";
 import type { Random } from "../random.ts";
 
 export interface FaultContext {
@@ -9,13 +10,6 @@ export interface FaultContext {
   readonly sandbox: ChaosSandbox;
   readonly log: (line: string) => void;
 }
-
-export interface ChaosSandbox {
-  readonly id: string;
-  readonly provider: ProviderName;
-}
-
-export type ProviderName = "gvisor" | "docker" | "qemu";
 
 export interface Fault {
   /** Faults of one area do not happen at the same time, because they could undo each other. */
