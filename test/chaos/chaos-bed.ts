@@ -11,9 +11,9 @@ import { testRoot } from "../../packages/providers/src/guest/testing/test-root.t
 import { guardDirectory } from "../cluster/sweep.ts";
 import { MACHINE } from "../node/qemu-home.ts";
 import { ChaosNode } from "./chaos-node.ts";
+import type { ProviderName } from "./chaos-sandbox.ts";
 import { ContainerEngine } from "./container-engine.ts";
 import { DamagedObjects } from "./damaged-objects.ts";
-import type { ProviderName } from "./provider-name.ts";
 import type { Random } from "./random.ts";
 import { SmallDisk } from "./small-disk.ts";
 import { StoreProxy } from "./store-proxy.ts";

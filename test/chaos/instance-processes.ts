@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ChaosBed } from "./chaos-bed.ts";
-import type { ChaosSandbox } from "./faults/fault.ts";
+import type { ChaosSandbox } from "./chaos-sandbox.ts";
 import { cgroupProcesses, commandOf, engineContainers, isGuestProcess } from "./running-instances.ts";
 
 /** All processes of a sandbox's instance, on any node. */

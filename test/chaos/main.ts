@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { StoreKind } from "./chaos-bed.ts";
 import { type ChaosReport, sumReports } from "./chaos-report.ts";
-import type { ProviderName } from "./provider-name.ts";
+import type { ProviderName } from "./chaos-sandbox.ts";
 import { runChaos } from "./run-chaos.ts";
 
 const PROVIDERS = ["gvisor", "docker", "qemu"];

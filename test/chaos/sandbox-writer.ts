@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, type Sandbox, SandboxError } from "@sandpiper/sdk";
 import { MAX_SKEW_MS } from "./chaos-bed.ts";
+import type { ChaosSandbox } from "./chaos-sandbox.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { ChaosSandbox } from "./faults/fault.ts";
 import { appendLine, LINES_FILE, readLines } from "./numbered-lines.ts";
 import { Payload } from "./payload.ts";
 import type { Random } from "./random.ts";

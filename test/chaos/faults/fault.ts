@@ -1,5 +1,5 @@
 import type { ChaosBed } from "../chaos-bed.ts";
-import type { ProviderName } from "../provider-name.ts";
+import type { ChaosSandbox } from "../chaos-sandbox.ts";
 import type { Random } from "../random.ts";
 
 export interface FaultContext {
@@ -9,11 +9,6 @@ export interface FaultContext {
   /** A sandbox that clients use. */
   readonly sandbox: ChaosSandbox;
   readonly log: (line: string) => void;
-}
-
-export interface ChaosSandbox {
-  readonly id: string;
-  readonly provider: ProviderName;
 }
 
 export interface Fault {

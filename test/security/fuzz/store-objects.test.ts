@@ -35,6 +35,9 @@ const REFUSALS = [
   "object_replayed",
   "checkpoint_damaged",
   "state_damaged",
+  "state_too_new",
+  "checkpoint_too_new",
+  "store_too_new",
   "store_not_migrated",
   "wrong_cluster_secret",
 ];

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:
 
 /** The first byte of sealed data. Earlier versions stored chunks that begin with 0 or 1, and JSON, in clear text. */
 const FORMAT = 2;
-const BRACE = 0x7b;
+const FIRST_PRINTABLE = 0x20;
 const CIPHER = "aes-256-gcm";
 const SECRET_ID_BYTES = 4;
 const NONCE_BYTES = 12;
@@ -57,8 +57,8 @@ export function secretIdOf(stored: Uint8Array): string | undefined {
 /** The fault completes a sentence that names the data. */
 export function open(stored: Uint8Array, { name, keyOf }: OpenOptions): Opened {
   const found = stored[0] ?? 0;
-  // Sealed data begins with its format; JSON of an earlier version begins with a brace.
-  if (found > FORMAT && found < BRACE) return newer({ found, known: FORMAT });
+  // Sealed data begins with its format; text, as an earlier version wrote it, begins with a printable character.
+  if (found > FORMAT && found < FIRST_PRINTABLE) return newer({ found, known: FORMAT });
   if (found !== FORMAT) return { fault: "it is not encrypted, as if an earlier version had written it" };
   if (stored.length < HEADER_BYTES + TAG_BYTES) return { fault: "it is truncated" };
   const clear = Buffer.from(stored.subarray(0, CLEAR_BYTES));

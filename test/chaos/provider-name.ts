@@ -1,1 +1,0 @@
-export type ProviderName = "gvisor" | "docker" | "qemu";
