@@ -5,11 +5,12 @@ import { type Client, type CreateSandboxBody, SandboxError } from "@sandpiper/sd
 import { MACHINE } from "../node/qemu-home.ts";
 import { type ChaosBed, type StoreKind, startChaosBed } from "./chaos-bed.ts";
 import type { ChaosReport } from "./chaos-report.ts";
-import type { ProviderName, ProviderName } from "./chaos-sandbox.ts";
+import type { ProviderName } from "./chaos-sandbox.ts";
 import { Deadlines } from "./deadlines.ts";
 import { type PlannedFault, type PlannedRound, planFaults } from "./faults/fault-plan.ts";
 import { findLeaks } from "./find-leaks.ts";
 import { InstanceWatch } from "./instance-watch.ts";
+import { Random } from "./random.ts";
 import { requests } from "./requests.ts";
 import { SandboxWriter } from "./sandbox-writer.ts";
 import { SchedulerLag } from "./scheduler-lag.ts";
