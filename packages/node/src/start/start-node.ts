@@ -177,9 +177,13 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.use(startHousekeeping({ config, domain, checkpointStore, releases, cluster: stores, cpuBalance, onError }));
   undo.defer(untilReconciled(reconciler, { clock, tell: report, onError }));
   if (cluster !== undefined) {
-    await releases.refresh().catch((thrown) => onError(SandboxError.from(thrown)));
     await cluster.registry.start();
     undo.defer(() => cluster.registry.stop());
+    // Callers that see the node healthy expect it in the list, and finding its releases starts programs.
+    await releases
+      .refresh()
+      .then(() => cluster.registry.announce())
+      .catch((thrown) => onError(SandboxError.from(thrown)));
   }
   events.emit({ kind: "node.started", tenant: null, sandboxId: null, details: { version } });
 
