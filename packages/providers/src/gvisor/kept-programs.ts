@@ -38,7 +38,7 @@ export class KeptPrograms {
     return names.filter((version) => this.find(kind, version) !== undefined).sort();
   }
 
-  /** Resolves to the path of the kept program, or to the source if that is not kept because its version is not a file name. */
+  /** Resolves to the path of the kept program, or to the source if its version is not a file name, or the disk is full. */
   async keep({ kind, version, source, isImmutable = false }: KeepOptions): Promise<string> {
     const known = this.find(kind, version);
     // Another build of the same version replaces no program that instances use.
@@ -50,6 +50,10 @@ export class KeptPrograms {
     try {
       if (!isImmutable || !(await canLink(source, draft))) await copyWithTimes(source, draft);
       await rename(draft, path);
+    } catch (error) {
+      // A full disk must not keep sandboxes from starting; the installed program stays until an upgrade.
+      if (hasCode(error, "ENOSPC", "EDQUOT")) return source;
+      throw error;
     } finally {
       await rm(draft, { force: true });
     }
