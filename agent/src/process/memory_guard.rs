@@ -37,6 +37,7 @@ pub async fn run(processes: Rc<ProcessTable>) {
         if memory.free_kib() == 0 {
             send_all(libc::SIGSTOP);
             relieve(&processes).await;
+            processes.note_shortage();
             // A process whose stand-in the host has killed ends now, instead of holding its memory until it wakes up.
             send_all(libc::SIGCONT);
         }

@@ -84,6 +84,11 @@ impl ProcessTable {
         self.started.notify_one();
     }
 
+    /// Call it before processes continue that were stopped for a lack of memory: those that the host has killed end then.
+    pub fn note_shortage(&self) {
+        self.oom_kills.note_shortage();
+    }
+
     /// The agent is about to kill this process, of any command, because memory has run out.
     pub fn note_memory_kill(&self, pid: i32) {
         self.oom_kills.note_shortage();
