@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
+import { collectGarbage } from "../collect-garbage.ts";
 
 export interface NodeStarted {
   readonly url: string;
@@ -34,8 +33,6 @@ const end = async () => {
 };
 process.on("SIGTERM", end).on("disconnect", end);
 
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
 process.on("message", () => {
   collectGarbage();
   process.send?.("collected");

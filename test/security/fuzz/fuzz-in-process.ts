@@ -1,6 +1,5 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
+import { collectGarbage } from "../../collect-garbage.ts";
 
 /** `SANDPIPER_FUZZ=full` sends 10,000 inputs to each interface; `SANDPIPER_FUZZ_SEED` repeats a run or starts another. */
 const isFull = process.env["SANDPIPER_FUZZ"] === "full";
@@ -25,9 +24,6 @@ export interface FuzzTarget<Input> {
   /** Known attacks, which are always sent. */
   readonly examples?: readonly Input[];
 }
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
 
 /** Sends malformed inputs to code of this process. Rejects with a small failing input and its seed, or with what has grown. */
 export async function fuzz<Input>(target: FuzzTarget<Input>): Promise<Readonly<Record<string, number>>> {
@@ -62,7 +58,7 @@ async function withoutHang<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** After everything that is no longer used is freed, buffers included. */
+/** Heap and buffers in use, after garbage collection. */
 async function heldBytes(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     collectGarbage();

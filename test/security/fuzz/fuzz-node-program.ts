@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 import { MockProvider } from "../../../packages/providers/src/mock/provider.ts";
+import { collectGarbage } from "../../collect-garbage.ts";
 
 /** What a node holds, after a collection of garbage. */
 export interface Holdings {
@@ -35,9 +34,6 @@ const end = async () => {
   process.exit(0);
 };
 process.on("SIGTERM", end).on("disconnect", end);
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
 
 function databaseHoldings(): Pick<Holdings, "databaseBytes" | "records"> {
   using database = new DatabaseSync(join(config.home, "node.db"), { readOnly: true });

@@ -59,9 +59,12 @@ async function openBed() {
   const checkpointStore = new CheckpointStore({ store, keyring, clock, directory: join(root, "tmp") });
   const saved = await mkdtemp(join(root, "saved-"));
   await writeFile(join(saved, "image"), CONTENT);
-  const owners = ["mine", "theirs"].map((tenant) => ({ id: createSandboxId(), tenant }));
-  for (const owner of owners) await checkpointStore.save(owner, "c", saved);
-  const [owner = { id: createSandboxId(), tenant: "" }] = owners;
+  const keyOf = async (prefix: string) => (await Array.fromAsync(store.list(prefix), ({ key }) => key)).sort()[0] ?? "";
+  const owner = { id: createSandboxId(), tenant: "mine" };
+  await checkpointStore.save(owner, "c", saved);
+  // Before another tenant's chunk exists, which no reader below loads.
+  const chunk = await keyOf("chunks/");
+  await checkpointStore.save({ id: createSandboxId(), tenant: "theirs" }, "c", saved);
   const states = new StandaloneOwnership(new SealedStates(control, keyring));
   const record = sandboxRecord({ ...owner, labels: { a: "b" }, metadata: { c: [1] } });
   await new SealedStates(control, keyring).put(
@@ -87,7 +90,6 @@ async function openBed() {
       await rm(directory, { recursive: true });
     }
   };
-  const keyOf = async (prefix: string) => (await Array.fromAsync(store.list(prefix), ({ key }) => key)).sort()[0] ?? "";
   const readers: Readonly<Record<string, Reader>> = {
     "cluster.json": async () => (await joinCluster({ store, secret, clock })).id,
     "keys.json": () => keys.list(),
@@ -97,7 +99,7 @@ async function openBed() {
     [await keyOf("names/")]: () => names.take({ tenant: "mine", name: "box", id: owner.id }),
     [`states/${owner.id}.state`]: async () => await states.peek(owner.id),
     [`checkpoints/${owner.id}/c.json`]: load,
-    [await keyOf("chunks/")]: load,
+    [chunk]: load,
   };
   return { store, clock, keyring, readers, lease };
 }
@@ -141,7 +143,7 @@ async function tampered(bed: Bed, key: string, stored: Buffer, tampering: Tamper
   return stored;
 }
 
-describe("10,000 malformed objects of the store", () => {
+describe("malformed objects of the store", () => {
   it("are refused with a reason, and never believed", { timeout: fuzzTimeoutMs }, async () => {
     const bed = await openBed();
     const { store, readers } = bed;

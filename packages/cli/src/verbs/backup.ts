@@ -35,7 +35,7 @@ The backup holds the checkpoints of sandboxes. A running sandbox is saved as it 
 checkpoint is left out. The backup is encrypted and does not contain the secret: keep a copy of it elsewhere.`,
   exitCodes: [
     ["0", "the backup is complete"],
-    ["1", "there is no backup, or it lacks a damaged checkpoint or a running sandbox that could not be saved"],
+    ["1", "the backup failed, or it lacks a damaged checkpoint or a running sandbox that could not be saved"],
   ],
   examples: [
     "sandpiper backup create --save-running /srv/backups/monday",

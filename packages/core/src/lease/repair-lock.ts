@@ -15,7 +15,7 @@ export interface RepairLockOptions {
   readonly acceptsOlderState: boolean;
 }
 
-/** `sound`: nothing to do. `written`: any node can take the sandbox. `removed`: the lock had no state, so there is no sandbox. */
+/** `sound`: nothing to do. `written`: any node can take the sandbox. `removed`: the lock belonged to no sandbox. */
 export type LockRepair = "sound" | "written" | "removed";
 
 /** Replaces a lock that no node accepts, from the sandbox's state. Never touches a lock that nodes accept and that has an owner. */

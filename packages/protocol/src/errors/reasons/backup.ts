@@ -4,7 +4,7 @@ import type { ErrorReasonEntry } from "../error-reason.ts";
 export const backupReasons = {
   backup_damaged: { code: "data_loss", meaning: "An object of the backup is damaged or missing.", hint: "use another backup", details: { backup: "string", key: "string" } },
   backup_kind_mismatch: { code: "failed_precondition", meaning: "The backup is of a standalone node, and a store is configured, or the other way round.", hint: "set SANDPIPER_STORE to restore the store of a cluster; unset it to restore the home of a standalone node", details: { backup: "string" } },
-  backup_not_found: { code: "not_found", meaning: "There is no complete backup at this place.", hint: "name the directory or URL of a backup that `sandpiper backup create` has finished", details: { backup: "string" } },
+  backup_not_found: { code: "not_found", meaning: "The directory or bucket holds no complete backup.", hint: "name the directory or URL of a backup that `sandpiper backup create` has finished", details: { backup: "string" } },
   backup_secret_missing: { code: "failed_precondition", meaning: "The backup cannot be read without the secret of the node or cluster.", hint: "pass a copy of it with --secret FILE", details: { backup: "string" } },
   backup_secret_wrong: { code: "failed_precondition", meaning: "The secret does not match the backup.", hint: "pass the secret of the node or cluster that was backed up with --secret FILE", details: { backup: "string" } },
   backup_target_not_empty: { code: "already_exists", meaning: "The place for a backup is not empty.", hint: "name a new directory or an empty prefix; delete what a killed backup left", details: { backup: "string" } },
