@@ -12,6 +12,7 @@ const order = [
   "store", // object stores and checkpoints in them
   "cluster", // membership, leases, shared keys and quotas
   "ownership", // the right to run a sandbox
+  "network", // egress: policies, resolving, connecting, flows
   "sandboxes", // the registry, creation, providers, warm pools
   "backup", // copies of a home or a store
   "checkpoints", // save, restore, fork

@@ -111,6 +111,36 @@ export {
   stopMachineBodySchema,
 } from "./api/machine.ts";
 export {
+  completeNetwork,
+  DEFAULT_NETWORK_LIMITS,
+  isNoNetwork,
+  MAX_NETWORK_RULES,
+  type NetworkBody,
+  type NetworkLimits,
+  type NetworkPolicy,
+  type NetworkRule,
+  networkBodySchema,
+  networkPolicySchema,
+  networkRuleSchema,
+  parsePortRange,
+} from "./api/network.ts";
+export { DEFAULT_NETWORK_BUNDLES } from "./api/network-bundles.ts";
+export {
+  type FlowReason,
+  type FlowRecord,
+  type FlowRequest,
+  flowReasonSchema,
+  flowRecordSchema,
+} from "./api/network-log.ts";
+export {
+  type NetworkTarget,
+  parseCidr,
+  parseHostName,
+  parseNetworkTarget,
+  targetText,
+} from "./api/network-target.ts";
+export { NETWORK_SYNTAX, parseNetwork, parseTargetText, ruleText } from "./api/network-text.ts";
+export {
   type AuditEntry,
   type AuditFinding,
   type AuditVerification,
