@@ -8,7 +8,7 @@ const tables: readonly FolderOrder[] = [
   },
   {
     directory: "packages/core/src",
-    order: ["store", "lease", "agent", "files", "process", "sandbox", "lifetime", "pool", "manager"],
+    order: ["store", "lease", "agent", "files", "process", "network", "sandbox", "lifetime", "pool", "manager"],
   },
   {
     directory: "packages/providers/src",

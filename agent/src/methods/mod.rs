@@ -5,7 +5,12 @@ mod file_list;
 mod file_read;
 mod file_watch;
 mod file_write;
+mod net;
+mod net_accept;
+mod net_serve;
 mod port_dial;
+mod port_list;
+mod port_watch;
 mod process;
 mod seed_protocol;
 mod system;
@@ -62,6 +67,12 @@ methods! {
     "file.watch" => file_watch::run(&agent, call).await,
     "system.metrics" => system_metrics::run(),
     "port.dial" => port_dial::run(&agent, call).await,
+    "port.list" => port_list::run(),
+    "port.watch" => port_watch::run(call).await,
+    "net.serve" => net_serve::run(call).await,
+    "net.accept" => net_accept::run(call).await,
+    "net.refuse" => net::refuse(call),
+    "net.answer" => net::answer(call),
 }
 
 pub fn works_while_quiesced(method: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The numbers of `packages/protocol/src/agent/generation.ts`; a conformance test compares them.
 
-pub const PROTOCOL_GENERATION: u32 = 1;
+pub const PROTOCOL_GENERATION: u32 = 2;
 pub const MAX_LINE_BYTES: usize = 1024 * 1024;
 pub const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
 pub const MAX_CALLS_IN_FLIGHT: usize = 1024;

@@ -32,6 +32,7 @@ it("exports these values and no others", () => {
     "pause",
     "repairLock",
     "sandboxTransitions",
+    "serveNetwork",
     "stateKey",
     "stateNames",
     "systemClock",

@@ -3,6 +3,7 @@ export {
   type Command,
   type CommandOptions,
   DEFAULT_MAX_OUTPUT_BYTES,
+  type DnsOutcome,
   type ExecOptions,
   type ExecResult,
   type OutputChunk,
@@ -61,6 +62,16 @@ export {
   type RegisterResult,
   SandboxManager,
 } from "./manager/sandbox-manager.ts";
+export type { GuestFlow } from "./network/guest-flow.ts";
+export type { GuestNetwork } from "./network/guest-network.ts";
+export type { GuestPort, PortEvent, PortWatcher, WatchPortsOptions } from "./network/listening-ports.ts";
+export {
+  type GuestDatagram,
+  type GuestQuery,
+  type NetworkHandler,
+  type ServedNetwork,
+  serveNetwork,
+} from "./network/serve-network.ts";
 export type { BackOffOptions } from "./pool/back-off.ts";
 export type { WarmPoolStats } from "./pool/pool-shelf.ts";
 export { WarmPool, type WarmPoolOptions } from "./pool/warm-pool.ts";
@@ -93,10 +104,11 @@ export type {
   ServiceCommand,
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
-export { type CheckpointTiming, type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";
+export { type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";
 export { SandboxConfig, type SandboxConfigBuilder, type SandboxConfigOptions } from "./sandbox/sandbox-config.ts";
 export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
 export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
+export type { CheckpointTiming } from "./sandbox/save-instance.ts";
 export { type StateNames, stateNames } from "./sandbox/state-names.ts";
 export { checkObjectSize } from "./store/object-size.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";

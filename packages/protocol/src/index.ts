@@ -28,6 +28,15 @@ export {
   type AgentResult,
   agentMethods,
 } from "./agent/methods.ts";
+export {
+  type DnsOutcome,
+  type ListeningPort,
+  listeningPortSchema,
+  type NetworkEvent,
+  networkEventSchema,
+  type PortEvent,
+  portEventSchema,
+} from "./agent/network.ts";
 export { type ExitStatus, type ProcessInfo, processIdSchema, type SpawnParams } from "./agent/process.ts";
 export { agentNotifications } from "./agent/stream.ts";
 export { type CacheResource, cacheListSchema } from "./api/cache.ts";

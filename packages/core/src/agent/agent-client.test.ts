@@ -1,3 +1,4 @@
+import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import type { InstanceExit } from "../provider.ts";
@@ -226,11 +227,11 @@ describe("opening", () => {
       AgentClient.open({ channel: agent.channel, needsResync: false }, { randomUuid: () => "mine" }),
     );
     await settle();
-    agent.raw(text(hello("mine").replace('"generation":1', '"generation":2')));
+    agent.raw(text(hello("mine").replace('"generation":1', `"generation":${PROTOCOL_GENERATION + 1}`)));
     expect(await opening).toMatchObject({
       code: "failed_precondition",
       reason: "agent_too_new",
-      details: { found: 2, known: 1 },
+      details: { found: PROTOCOL_GENERATION + 1, known: PROTOCOL_GENERATION },
     });
   });
 

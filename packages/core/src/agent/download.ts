@@ -5,7 +5,7 @@ import { InboundStream } from "./inbound-stream.ts";
 import { LentMemory } from "./lent-memory.ts";
 
 /** Calls whose answer is preceded by a stream from the agent. */
-export type DownloadMethod = "process.output" | "file.read" | "file.list" | "file.watch";
+export type DownloadMethod = "process.output" | "file.read" | "file.list" | "file.watch" | "net.serve" | "port.watch";
 
 export interface DownloadOptions<M extends AgentMethod> {
   readonly signal?: AbortSignal | undefined;

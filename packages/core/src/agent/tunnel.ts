@@ -1,4 +1,5 @@
-import { SandboxError } from "@sandpiper/protocol";
+import { type AgentParams, SandboxError } from "@sandpiper/protocol";
+import type { AgentCall } from "./agent-call.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
 import { InboundStream } from "./inbound-stream.ts";
@@ -14,7 +15,7 @@ export interface DialOptions {
   readonly windowBytes?: number | undefined;
 }
 
-/** A connection into the sandbox; each direction ends separately. */
+/** A connection into or out of the sandbox; each direction ends separately. */
 export interface Tunnel extends AsyncDisposable {
   /** Ends when the other side ends its writing direction. One reader. */
   readonly readable: AsyncIterable<Uint8Array>;
@@ -28,31 +29,40 @@ export interface Tunnel extends AsyncDisposable {
   readonly closed: Promise<void>;
 }
 
-export async function dial(client: AgentClient, target: DialTarget, options: DialOptions = {}): Promise<Tunnel> {
+/** The calls that become tunnels: a connection into the sandbox, and one that comes out of it. */
+type TunnelMethod = "port.dial" | "net.accept";
+
+export function dial(client: AgentClient, target: DialTarget, options: DialOptions = {}): Promise<Tunnel> {
+  return openTunnel(client, "port.dial", target, options);
+}
+
+/** Resolves with the agent's first credit. */
+export async function openTunnel<M extends TunnelMethod>(
+  client: AgentClient,
+  method: M,
+  params: Omit<AgentParams<M>, "window">,
+  options: DialOptions,
+): Promise<Tunnel> {
   const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
   let stream: InboundStream | undefined;
-  const call = client.begin(
-    "port.dial",
-    { ...target, window: windowBytes },
-    {
-      signal: options.signal,
-      timeoutMs: Number.POSITIVE_INFINITY,
-      prepare(opening) {
-        stream = new InboundStream({
-          flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
-          allowsHalfOpen: true,
-          // A caller that stops reading may still write.
-          cancel: () => {},
-        });
-        opening.inbound = stream;
-        openOutbound(client, opening, undefined);
-      },
+  const call = client.begin(method, { ...params, window: windowBytes } as AgentParams<M>, {
+    signal: options.signal,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    prepare(opening) {
+      stream = new InboundStream({
+        flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
+        allowsHalfOpen: true,
+        // A caller that stops reading may still write.
+        cancel: () => {},
+      });
+      opening.inbound = stream;
+      openOutbound(client, opening as AgentCall<TunnelMethod>, undefined);
     },
-  );
+  });
   const outbound = call.outbound as OutboundStream;
   const inbound = stream as InboundStream;
   const stopTimer = client.clock.schedule(client.rpcTimeoutMs, () =>
-    call.cancel(client.timeoutError("port.dial", client.rpcTimeoutMs)),
+    call.cancel(client.timeoutError(method, client.rpcTimeoutMs)),
   );
   try {
     await outbound.opened();

@@ -1,4 +1,4 @@
-import { type AgentParams, type AgentResult, SandboxError } from "@sandpiper/protocol";
+import { type AgentMethod, type AgentParams, type AgentResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentCall } from "./agent-call.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { OutboundStream } from "./outbound-stream.ts";
@@ -40,7 +40,7 @@ export async function uploadFile(
 /** Adds the stream to the agent to a call. */
 export function openOutbound(
   client: AgentClient,
-  call: AgentCall<"file.write"> | AgentCall<"port.dial">,
+  call: Pick<AgentCall<AgentMethod>, "method" | "outbound" | "sendData" | "sendEnd" | "cancel">,
   stallTimeoutMs: number | undefined,
 ): void {
   call.outbound = new OutboundStream({

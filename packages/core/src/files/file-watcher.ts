@@ -2,7 +2,7 @@ import { type WatchEvent, watchEventSchema } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { invalidAnswer } from "../agent/agent-error.ts";
 import { download } from "../agent/download.ts";
-import { jsonLines } from "./json-lines.ts";
+import { jsonLines } from "../agent/json-lines.ts";
 
 /** Each event is a message of its own to a client: a flood of them took a fifth of a core at half this price. */
 const UNITS_PER_EVENT = 16;

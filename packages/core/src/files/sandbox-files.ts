@@ -7,10 +7,10 @@ import {
 } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { download } from "../agent/download.ts";
+import { jsonLines } from "../agent/json-lines.ts";
 import { type ByteSource, type UploadOptions, uploadFile } from "../agent/upload.ts";
 import { type FileEntry, fileEntry } from "./file-entry.ts";
 import { type FileWatcher, type WatchOptions, watchFiles } from "./file-watcher.ts";
-import { jsonLines } from "./json-lines.ts";
 
 /** Each grant of credit wakes the agent, so a file is read with few of them. */
 const READ_WINDOW_BYTES = 8 * 1024 * 1024;

@@ -16,6 +16,9 @@ import type { DirEntry } from "../files/file-entry.ts";
 import { listDir } from "../files/list-dir.ts";
 import { type ReadFileOptions, readWholeFile } from "../files/read-whole-file.ts";
 import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/sandbox-files.ts";
+import { GuestNetwork } from "../network/guest-network.ts";
+import { type GuestPort, type PortWatcher, type WatchPortsOptions, watchPorts } from "../network/listening-ports.ts";
+import type { NetworkHandler } from "../network/serve-network.ts";
 import { type SpawnTarget, spawnOptions, withDefaults } from "../process/command.ts";
 import { exec } from "../process/exec.ts";
 import { noSuchProcess, processLost } from "../process/no-such-process.ts";
@@ -47,6 +50,7 @@ import { configFromSpec, instanceSpec } from "./instance-spec.ts";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
 import { type SandboxMetrics, sandboxMetrics } from "./sandbox-metrics.ts";
 import { canTransition, requireReady, type SandboxState, transition } from "./sandbox-state.ts";
+import { type CheckpointTiming, saveInstance } from "./save-instance.ts";
 
 export interface PrepareOptions extends PrepareInstanceOptions {
   readonly id: SandboxId;
@@ -58,11 +62,6 @@ export interface RestoreOptions extends Omit<SandboxOptions, "id"> {
   /** The directory with the files of the checkpoint. */
   readonly directory: string;
   readonly createdAt: Date;
-}
-
-export interface CheckpointTiming {
-  /** How long its processes were paused. */
-  readonly pausedMs: number;
 }
 
 interface SandboxParts extends BootedInstance {
@@ -93,8 +92,8 @@ export class Sandbox implements AsyncDisposable {
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
-  /** Open pings of the instance, which do not make the sandbox busy. */
-  #openPings = 0;
+  /** Open calls that do not make the sandbox busy: pings of the instance, and the service of its network. */
+  #quietCalls = 0;
   #destroying: Promise<void> | undefined;
 
   private constructor(parts: SandboxParts) {
@@ -265,6 +264,29 @@ export class Sandbox implements AsyncDisposable {
     return dial(await this.#client(), target, options);
   }
 
+  /** Decides about what comes out of it, also after a lost channel. Rejects with `unimplemented` for an old agent. */
+  network(handler: NetworkHandler): Promise<GuestNetwork> {
+    return GuestNetwork.open({
+      handler,
+      clock: this.#link.latest.clock,
+      client: () => this.#client(),
+      isAlive: () => this.#state === "ready" || this.#state === "checkpointing",
+      onServing: (change) => {
+        this.#quietCalls += change;
+      },
+    });
+  }
+
+  /** TCP ports on which something inside listens. */
+  async ports(options: CallOptions = {}): Promise<readonly GuestPort[]> {
+    return (await (await this.#client()).call("port.list", {}, options)).ports;
+  }
+
+  /** Reports ports that open and close, beginning with those that are open. */
+  async watchPorts(options: WatchPortsOptions = {}): Promise<PortWatcher> {
+    return watchPorts(await this.#client(), options);
+  }
+
   async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {
     const client = await this.#client();
     return sandboxMetrics(await client.call("system.metrics", {}, options));
@@ -276,38 +298,22 @@ export class Sandbox implements AsyncDisposable {
    */
   async checkpoint(directory: string, options: CheckpointOptions): Promise<CheckpointTiming> {
     const client = await this.#client();
-    const { clock } = client;
     if (!options.keepsRunning) this.#become("checkpointing");
-    const startedAtMs = clock.monotonicMs();
-    let resuming: Promise<CheckpointTiming> | undefined;
-    const resume = async () => {
-      await client.thaw();
-      return { pausedMs: clock.monotonicMs() - startedAtMs };
-    };
-    const onCaptured = () => {
-      resuming ??= options.keepsRunning ? resume() : undefined;
-      // Awaited below, once the checkpoint is complete.
-      resuming?.catch(() => {});
-    };
     try {
-      await client.quiesce();
-      await this.#instance.checkpoint(directory, { ...options, onCaptured });
+      const timing = await saveInstance(this.#instance, client, { ...options, directory });
+      if (!options.keepsRunning) this.#stopped();
+      return timing;
     } catch (thrown) {
-      // Harmless if it was not quiesced yet.
-      await (resuming ?? client.thaw()).catch(() => {});
       if (this.#state === "checkpointing") this.#become("ready");
       throw SandboxError.from(thrown);
     }
-    if (options.keepsRunning) return await (resuming ?? resume());
-    this.#stopped();
-    return { pausedMs: clock.monotonicMs() - startedAtMs };
   }
 
   /** False when not ready, true when busy, otherwise whether the agent answers a ping. */
   async isHealthy(options: CallOptions = {}): Promise<boolean> {
     if (this.#state !== "ready") return false;
     const { latest } = this.#link;
-    if (!latest.isClosed && latest.openCalls > this.#openPings) return true;
+    if (!latest.isClosed && latest.openCalls > this.#quietCalls) return true;
     try {
       await (await this.#client()).ping(options);
       return true;
@@ -367,11 +373,11 @@ export class Sandbox implements AsyncDisposable {
   async #ask(signal: AbortSignal): Promise<void> {
     const { latest } = this.#link;
     if (latest.isClosed) return;
-    this.#openPings += 1;
+    this.#quietCalls += 1;
     try {
       await latest.ping({ signal, timeoutMs: Number.POSITIVE_INFINITY });
     } finally {
-      this.#openPings -= 1;
+      this.#quietCalls -= 1;
     }
   }
 

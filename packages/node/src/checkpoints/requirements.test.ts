@@ -8,6 +8,12 @@ describe("the requirements of a checkpoint", () => {
     expect(() => requireRestorable("it", saved, { ...saved, cpuFeatures: "avx avx2 sse" })).not.toThrow();
   });
 
+  it("allow a node that knows newer agents, but no node that knows only older ones", () => {
+    const byGeneration = (agentGeneration: string) => ({ ...saved, agentGeneration });
+    expect(() => requireRestorable("it", byGeneration("1"), byGeneration("2"))).not.toThrow();
+    expect(() => requireRestorable("it", byGeneration("2"), byGeneration("1"))).toThrow("agentGeneration is 1, not 2");
+  });
+
   it.each([
     [{ ...saved, runtime: "runsc 2" }, "runtime is runsc 2, not runsc 1"],
     [{ ...saved, cpuFeatures: "sse" }, "cpuFeatures lack avx"],

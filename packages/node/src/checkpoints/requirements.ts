@@ -1,9 +1,13 @@
 import { type CheckpointRequirements, SandboxError } from "@sandpiper/core";
 
-/** Lists the requirements of a checkpoint that this node does not meet. Additional CPU features are allowed. */
+/**
+ * Lists the requirements of a checkpoint that this node does not meet. Additional CPU features are allowed, and agents of
+ * earlier generations.
+ */
 function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequirements): readonly string[] {
   return Object.entries(saved).flatMap(([name, wanted]) => {
     const actual = here[name] ?? "";
+    if (name === "agentGeneration" && Number(wanted) <= Number(actual)) return [];
     if (name !== "cpuFeatures") return wanted === actual ? [] : [`${name} is ${actual || "missing"}, not ${wanted}`];
     const present = new Set(actual.split(" "));
     const missing = wanted.split(" ").filter((feature) => !present.has(feature));

@@ -1,5 +1,5 @@
 /** Increases whenever the agent's wire format changes; `snapshots/` holds the frozen schema of each generation. */
-export const PROTOCOL_GENERATION = 1;
+export const PROTOCOL_GENERATION = 2;
 
 /** A longer line is refused and skipped, never buffered. */
 export const MAX_LINE_BYTES = 1024 * 1024;

@@ -9,6 +9,7 @@ import {
   PROTOCOL_GENERATION,
 } from "./generation.ts";
 import { agentMethods } from "./methods.ts";
+import { networkEventSchema, portEventSchema } from "./network.ts";
 import { agentNotifications } from "./stream.ts";
 
 /** The whole contract between an agent and its caller, as deterministic JSON. */
@@ -19,7 +20,12 @@ export function createWireSnapshot(): unknown {
     envelopes: mapSchemas({ request: requestSchema, notification: notificationSchema, response: responseSchema }),
     methods: mapValues(agentMethods, ({ params, result }) => mapSchemas({ params, result })),
     notifications: mapValues(agentNotifications, ({ params }) => mapSchemas({ params })),
-    lines: mapSchemas({ "file.list": fileInfoSchema, "file.watch": watchEventSchema }),
+    lines: mapSchemas({
+      "file.list": fileInfoSchema,
+      "file.watch": watchEventSchema,
+      "net.serve": networkEventSchema,
+      "port.watch": portEventSchema,
+    }),
   };
 }
 

@@ -1,9 +1,5 @@
-import { SandboxError } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import type { Handlers } from "./agent.ts";
-
-/** The echo service, the only one in a mock. */
-const ECHO_PORT = 7;
 
 export const systemHandlers: Handlers = {
   ping: () => ({ pong: true }),
@@ -41,20 +37,5 @@ export const systemHandlers: Handlers = {
     agent.epoch = epoch ?? agent.epoch;
     agent.thaw();
     return {};
-  },
-
-  async "port.dial"(_agent, { port, path, window }, call) {
-    if (port !== ECHO_PORT) {
-      const message = `nothing listens on ${port ?? path}`;
-      throw new SandboxError("connection_refused", { message });
-    }
-    call.grant(window);
-    let bytes = 0;
-    for await (const chunk of call.uploads()) {
-      bytes += chunk.length;
-      await call.sendAll(chunk);
-    }
-    call.sendEnd();
-    return { sent: bytes, received: bytes };
   },
 };

@@ -16,6 +16,7 @@ export const agentReasons = {
   invalid_answer: { code: "internal", meaning: "An answer of the agent or node does not match the protocol.", hint: "code in the sandbox may have tampered with the agent; create a new sandbox", details: { method: "string?" } },
   line_too_long: { code: "invalid_argument", meaning: "A line on the agent's channel is longer than allowed.", hint: "send long contents as an attachment" },
   malformed_text: { code: "invalid_argument", meaning: "A string contains half of a surrogate pair and cannot be sent.", hint: "send well-formed Unicode; send bytes through files or standard input" },
+  no_such_flow: { code: "not_found", meaning: "The connection out of the sandbox has ended, or another call has taken it.", hint: "nothing is left to do: the program in the sandbox has closed it" },
   not_a_request: { code: "invalid_argument", meaning: "A message on the agent's channel is not a JSON-RPC 2.0 request.", hint: "follow docs/agent-protocol.md" },
   not_an_object: { code: "invalid_argument", meaning: "A line on the agent's channel is JSON, but not an object.", hint: "follow docs/agent-protocol.md" },
   not_json: { code: "invalid_argument", meaning: "A line on the agent's channel is not JSON.", hint: "follow docs/agent-protocol.md" },

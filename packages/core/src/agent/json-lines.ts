@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { AgentClient } from "../agent/agent-client.ts";
-import { invalidAnswer } from "../agent/agent-error.ts";
-import type { InboundStream } from "../agent/inbound-stream.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { invalidAnswer } from "./agent-error.ts";
+import type { InboundStream } from "./inbound-stream.ts";
 
 export interface JsonLinesOptions<S extends z.ZodType> {
   readonly client: AgentClient;

@@ -1,0 +1,37 @@
+import type { AgentClient } from "../agent/agent-client.ts";
+import type { CheckpointOptions, Instance } from "../provider.ts";
+
+export interface CheckpointTiming {
+  /** How long its processes were paused. */
+  readonly pausedMs: number;
+}
+
+/** Saves an instance while its agent is quiesced. On failure, and with `keepsRunning`, the agent continues. */
+export async function saveInstance(
+  instance: Instance,
+  client: AgentClient,
+  options: CheckpointOptions & { readonly directory: string },
+): Promise<CheckpointTiming> {
+  const { clock } = client;
+  const startedAtMs = clock.monotonicMs();
+  let resuming: Promise<CheckpointTiming> | undefined;
+  const resume = async () => {
+    await client.thaw();
+    return { pausedMs: clock.monotonicMs() - startedAtMs };
+  };
+  const onCaptured = () => {
+    resuming ??= options.keepsRunning ? resume() : undefined;
+    // Awaited below, once the checkpoint is complete.
+    resuming?.catch(() => {});
+  };
+  try {
+    await client.quiesce();
+    await instance.checkpoint(options.directory, { ...options, onCaptured });
+  } catch (thrown) {
+    // Harmless if it was not quiesced yet.
+    await (resuming ?? client.thaw()).catch(() => {});
+    throw thrown;
+  }
+  if (options.keepsRunning) return await (resuming ?? resume());
+  return { pausedMs: clock.monotonicMs() - startedAtMs };
+}
