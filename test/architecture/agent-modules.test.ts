@@ -8,7 +8,6 @@ const order = [
   "error",
   "args",
   "os",
-  "redirect",
   "wire",
   "calls",
   "files",

@@ -30,7 +30,7 @@ import {
   VzDriver,
   WslDriver,
 } from "@sandpiper/providers";
-import { isPublicAddress } from "../webhooks/public-address.ts";
+import { isPublicAddress } from "../network/public-address.ts";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory, stripTypes } from "@sandpiper/providers";
 

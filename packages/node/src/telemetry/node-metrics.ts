@@ -1,7 +1,5 @@
 import type { PoolResource } from "@sandpiper/protocol";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { FlowWrite } from "../flows/flow-table.ts";
-import { FlowMetrics } from "./flow-metrics.ts";
 import { registerPoolMetrics } from "./pool-metrics.ts";
 import { type QuotaSources, registerQuotaMetrics } from "./quota-metrics.ts";
 
@@ -42,7 +40,6 @@ export class NodeMetrics {
   readonly #webhooks: Counter<"outcome">;
   readonly #shipped: Counter<"receiver" | "outcome">;
   readonly #refusals: Counter<"limit">;
-  readonly #flows: FlowMetrics;
   #sources: MetricSources = {
     sandboxes: () => [],
     pools: () => [],
@@ -79,7 +76,7 @@ export class NodeMetrics {
     this.#shipped = new Counter({
       registers,
       name: "sandpiper_shipped_records_total",
-      help: "Audit entries, events and network records for receivers outside the node.",
+      help: "Audit entries and events for receivers outside the node.",
       labelNames: ["receiver", "outcome"],
     });
     this.#refusals = new Counter({
@@ -88,7 +85,6 @@ export class NodeMetrics {
       help: "Requests and connections that a limit of callers refused.",
       labelNames: ["limit"],
     });
-    this.#flows = new FlowMetrics(this.#registry);
     const read = () => this.#sources;
     new Gauge({
       registers,
@@ -144,10 +140,6 @@ export class NodeMetrics {
 
   countRefusal(limit: string): void {
     this.#refusals.inc({ limit });
-  }
-
-  countFlows(entries: readonly FlowWrite[]): void {
-    for (const entry of entries) this.#flows.count(entry);
   }
 
   async render(): Promise<{ contentType: string; text: string }> {

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import { isPublicAddress, publicLookup } from "./public-address.ts";
+import { isPublicAddress, publicLookup } from "../network/public-address.ts";
 
 export interface WebhookRequest {
   readonly url: string;

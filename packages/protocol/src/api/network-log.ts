@@ -36,8 +36,6 @@ export const flowReasonSchema = z.enum([
   "datagram",
   /** An interceptor failed, for example because the server's certificate is invalid. */
   "intercept_failed",
-  /** The node ended while the connection was open. */
-  "node_restarted",
 ]);
 
 /** One request of a connection whose TLS the node terminates. */
@@ -56,6 +54,8 @@ export const flowRecordSchema = z
     address: z.string().nullable(),
     /** Null for queries. */
     port: z.int().nullable(),
+    /** The type of a DNS query, such as `A`; null for others. */
+    queryType: z.string().nullable(),
     /** As the sandbox states it; null if it is not known. */
     pid: z.int().nullable(),
     program: z.string().nullable(),

@@ -56,7 +56,7 @@ const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable();
 
 /** Null for no limit. */
 const networkLimits = {
-  /** Open connections at the same time. */
+  /** Open connections at the same time; at most 768 even without a limit. */
   maxConnections: limit,
   /** New connections; as many as in two seconds at once. */
   maxConnectionsPerSecond: limit,
@@ -107,7 +107,7 @@ export type NetworkBody = z.infer<typeof networkBodySchema>;
 
 /** Enough for a browser and for package managers; a loop of connections does not exhaust the node's ports. */
 export const DEFAULT_NETWORK_LIMITS: NetworkLimits = Object.freeze({
-  maxConnections: 1024,
+  maxConnections: 512,
   maxConnectionsPerSecond: 1000,
   maxQueriesPerSecond: 500,
   maxBytes: null,

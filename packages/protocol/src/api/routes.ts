@@ -5,7 +5,6 @@ import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema, keyResourceSchema, updateKeyBodySchema } from "./key.ts";
 import { machineRoutes } from "./machine-routes.ts";
-import { networkAuditRoutes } from "./network-audit-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
@@ -91,7 +90,6 @@ export const routes = {
   ...checkpointRoutes,
   ...containerRoutes,
   ...machineRoutes,
-  ...networkAuditRoutes,
 
   startProcess: {
     ...make,

@@ -57,9 +57,8 @@ export class GvisorProvider extends KernelProvider implements Provider {
 
   probe(): Promise<ProviderStatus> {
     return probeHost(async () => {
-      const { runscVersion, cgroups, networkProblem } = await findGvisorHost(this.#options);
-      const network = networkProblem === undefined ? "" : `; sandboxes have no network: ${networkProblem}`;
-      return `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}${network}`;
+      const { runscVersion, cgroups } = await findGvisorHost(this.#options);
+      return `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}`;
     });
   }
 
@@ -132,9 +131,7 @@ export class GvisorProvider extends KernelProvider implements Provider {
       const runtime = await (saved === undefined ? runtimes.current() : runtimes.for(saved));
       const { runsc, agent, agentPath } = runtime;
       const cgroupPath = host.cgroupPath(spec.id);
-      const { canLimitSwap } = cgroups;
-      const hasNetwork = host.networkProblem === undefined;
-      const config = ociConfig({ spec, image, agent: agentPath, cgroupPath, canLimitSwap, hasNetwork });
+      const config = ociConfig({ spec, image, agent: agentPath, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
       signal.throwIfAborted();
       const directory = await this.record(store, spec, {
         "config.json": JSON.stringify(config),

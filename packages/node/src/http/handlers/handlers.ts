@@ -4,7 +4,6 @@ import { domainCalls } from "./domain-calls.ts";
 import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { imageHandlers } from "./images.ts";
-import { networkAuditHandlers } from "./network-audit.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
 
@@ -17,5 +16,4 @@ export const handlers: Handlers = {
   ...archiveHandlers,
   ...eventHandlers,
   ...imageHandlers,
-  ...networkAuditHandlers,
 };
