@@ -5,6 +5,7 @@ use std::path::PathBuf;
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
                        [--journal-dir DIR] [--open-dir DIR]... [--kill-largest] [--exit-on-eof] [--init]
+                       [--network shared|redirected|private]
        sandpiper-agent init,CHANNEL,USER
        sandpiper-agent --relay --channel unix:@NAME
        sandpiper-agent --service always|on-failure|never -- COMMAND [ARGUMENT]...";
@@ -21,6 +22,17 @@ pub enum ChannelKind {
     Abstract(String),
     Serial(PathBuf),
     Vsock(u32),
+}
+
+/// The network namespace that the agent runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Of the host or an engine; the agent leaves it alone.
+    Shared,
+    /// Without any device but loopback, and the redirection to the agent is set up.
+    Redirected,
+    /// Without any device but loopback; the agent sets the redirection up.
+    Private,
 }
 
 /// When a service starts again after its command has ended.
@@ -55,6 +67,7 @@ pub struct Args {
     pub is_relay: bool,
     /// Set up the virtual machine as its first process.
     pub is_init: bool,
+    pub network: Network,
     /// Supervise this command instead of being an agent.
     pub service: Option<Service>,
 }
@@ -69,6 +82,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         exit_on_eof: false,
         is_relay: false,
         is_init: false,
+        network: Network::Shared,
         service: None,
     };
     while let Some(word) = words.next() {
@@ -81,7 +95,8 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--kill-largest" => args.kills_largest = true,
             "--exit-on-eof" => args.exit_on_eof = true,
             "--relay" => args.is_relay = true,
-            "--init" => args.is_init = true,
+            "--init" => set_init(&mut args),
+            "--network" => args.network = parse_network(&value()?)?,
             "--service" => {
                 let restart = parse_restart(&value()?)?;
                 args.service = Some(Service { restart, command: parse_command(&mut words)? });
@@ -93,13 +108,28 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     Ok(args)
 }
 
+/// A machine has no network device.
+fn set_init(args: &mut Args) {
+    args.is_init = true;
+    args.network = Network::Private;
+}
+
 /// `CHANNEL,USER`
 fn parse_init_word(text: &str, args: &mut Args) -> Result<(), String> {
     let (channel, user) = text.split_once(',').ok_or(format!("{INIT_WORD}{text}: expected init,CHANNEL,USER"))?;
-    args.is_init = true;
+    set_init(args);
     args.channel = parse_channel(channel)?;
     args.default_user = Some(user.to_string());
     Ok(())
+}
+
+fn parse_network(text: &str) -> Result<Network, String> {
+    match text {
+        "shared" => Ok(Network::Shared),
+        "redirected" => Ok(Network::Redirected),
+        "private" => Ok(Network::Private),
+        _ => Err(format!("--network {text}: expected shared, redirected or private")),
+    }
 }
 
 fn parse_restart(text: &str) -> Result<Restart, String> {
@@ -136,7 +166,7 @@ fn parse_channel(text: &str) -> Result<ChannelKind, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChannelKind, Restart, Service, parse};
+    use super::{ChannelKind, Network, Restart, Service, parse};
 
     fn parse_words(words: &[&str]) -> Result<super::Args, String> {
         parse(words.iter().map(|word| (*word).to_string()))
@@ -148,6 +178,14 @@ mod tests {
         assert!(args.is_init);
         assert_eq!(args.channel, ChannelKind::Vsock(52));
         assert_eq!(args.default_user.as_deref(), Some("user"));
+    }
+
+    #[test]
+    fn leaves_the_network_alone_unless_it_is_told_or_the_machine_is_its_own() {
+        assert_eq!(parse_words(&[]).unwrap().network, Network::Shared);
+        assert_eq!(parse_words(&["--network", "redirected"]).unwrap().network, Network::Redirected);
+        assert_eq!(parse_words(&["--init"]).unwrap().network, Network::Private);
+        assert_eq!(parse_words(&["init,vsock:52,user"]).unwrap().network, Network::Private);
     }
 
     #[test]
@@ -164,6 +202,7 @@ mod tests {
             &["init,nowhere,user"],
             &["init"],
             &["--channel"],
+            &["--network", "host"],
             &["--service", "sometimes", "--", "true"],
             &["--service", "never", "--"],
         ] {

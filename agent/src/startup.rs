@@ -1,9 +1,10 @@
 //! What the agent sets up before it serves callers.
 
-use crate::args::Args;
+use crate::args::{Args, Network};
 use crate::os::log::attempt;
 use crate::os::user::{self, User};
 use crate::os::{allocator, check, own};
+use crate::redirect;
 use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -77,6 +78,16 @@ fn raise_open_files() -> Option<libc::rlimit> {
         }
         let raised = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
         (libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0).then_some(limit)
+    }
+}
+
+/// A failure is logged: without the redirection a sandbox only has no network, because it has no device either.
+pub fn join_network(args: &Args) {
+    if args.network == Network::Private {
+        attempt("redirect the network to the agent", redirect::set_up());
+    }
+    if args.network != Network::Shared {
+        attempt("set the name server", redirect::set_name_server());
     }
 }
 

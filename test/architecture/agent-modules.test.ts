@@ -8,6 +8,7 @@ const order = [
   "error",
   "args",
   "os",
+  "redirect",
   "wire",
   "calls",
   "files",

@@ -8,6 +8,7 @@ const order = [
   "records", // SQLite
   "auth", // keys, tokens, access
   "audit", // the audit log: budget, shares, chain
+  "flows", // what sandboxes did on the network: log, events, suggestions, approvals
   "ship", // audit entries and events to files, syslog and OpenTelemetry
   "store", // object stores and checkpoints in them
   "cluster", // membership, leases, shared keys and quotas

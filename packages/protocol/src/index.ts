@@ -133,6 +133,18 @@ export {
   networkRuleSchema,
   parsePortRange,
 } from "./api/network.ts";
+export {
+  type DecideNetworkRequestBody,
+  decideNetworkRequestBodySchema,
+  type NetworkLog,
+  type NetworkRequest,
+  type NetworkSuggestion,
+  networkLogQuerySchema,
+  networkLogSchema,
+  networkRequestListSchema,
+  networkRequestSchema,
+  networkSuggestionSchema,
+} from "./api/network-audit.ts";
 export { DEFAULT_NETWORK_BUNDLES } from "./api/network-bundles.ts";
 export {
   type FlowReason,

@@ -1,8 +1,11 @@
 //! Starts a program with a pair of FIFOs as its stdin and stdout, in one process creation.
 //!
-//! usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
+//! usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] [--network] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
+//!        sandpiper-launch --check-network
 //!
-//! With --root, the program finds the directory IMAGE at MOUNT-POINT with the owners that ID-MAP gives its files.
+//! With --root, the program finds the directory IMAGE at MOUNT-POINT with the owners that ID-MAP gives its files. With
+//! --network, it has a new network namespace, which redirects TCP and DNS to the ports of an agent. --check-network only
+//! reports whether this machine can set up such a namespace.
 //! The FIFOs are DIRECTORY/in and DIRECTORY/out, created if they are missing. The program holds both open for reading and
 //! writing, so it never sees the end of either when its peers change. It is killed when the process PARENT-PID exits.
 //! Errors go to DIRECTORY/launch.log.
@@ -12,6 +15,7 @@ mod mapped_root;
 
 use mapped_root::MappedRoot;
 use sandpiper_agent::os::check;
+use sandpiper_agent::redirect;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -25,13 +29,24 @@ use std::process::{Command, ExitCode};
 const PIPE_BYTES: i32 = 1024 * 1024;
 
 const USAGE: &str =
-    "usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]";
+    "usage: sandpiper-launch [--root IMAGE MOUNT-POINT ID-MAP] [--network] PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
+       sandpiper-launch --check-network";
+
+/// What the program finds other than in the launcher's own environment.
+struct Surroundings {
+    root: Option<MappedRoot>,
+    has_network: bool,
+}
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).peekable();
+    if words.next_if(|word| word == "--check-network").is_some() {
+        return check_network();
+    }
     let root = words
         .next_if(|word| word == "--root")
         .and_then(|_| Some(MappedRoot { image: words.next()?, mount_point: words.next()?, id_map: words.next()? }));
+    let surroundings = Surroundings { root, has_network: words.next_if(|word| word == "--network").is_some() };
     let (Some(parent), Some(directory), Some(program)) = (words.next(), words.next(), words.next()) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
@@ -41,7 +56,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let directory = PathBuf::from(directory);
-    let problem = match launch(parent, root, &directory, Command::new(&program).args(words)) {
+    let problem = match launch(parent, surroundings, &directory, Command::new(&program).args(words)) {
         Ok(never) => match never {},
         Err(problem) => format!("starting {}: {problem}\n", program.display()),
     };
@@ -52,15 +67,29 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// The namespace ends with this process.
+fn check_network() -> ExitCode {
+    match redirect::enter_namespace() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            println!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn launch(
     parent: u32,
-    root: Option<MappedRoot>,
+    Surroundings { root, has_network }: Surroundings,
     directory: &Path,
     command: &mut Command,
 ) -> io::Result<std::convert::Infallible> {
     die_with(parent)?;
     if let Some(root) = root {
         root.mount()?;
+    }
+    if has_network {
+        redirect::enter_namespace()?;
     }
     // `out` comes first: a peer that finds a reader on `in` may open `out`, which then must have a writer.
     let output = make_fifo(&directory.join("out"))?;

@@ -13,6 +13,9 @@ const shippedEntrySchema = auditEntrySchema.extend({
   mac: z.string(),
 });
 
+/** Records that are not chained. */
+const others: ReadonlySet<unknown> = new Set(["event", "network"]);
+
 export interface VerifyFileOptions {
   readonly chain: AuditChain;
   /** The newest entry of the database; a file that is ahead of it shows that the database was replaced by an older one. */
@@ -21,7 +24,7 @@ export interface VerifyFileOptions {
 
 /**
  * Verifies the audit entries in files that the node shipped, oldest first. The first entry is the anchor: its code proves
- * that the node wrote it. Events are not chained.
+ * that the node wrote it. Other records are not chained.
  */
 export async function verifyShippedFile(
   text: AsyncIterable<string>,
@@ -74,7 +77,7 @@ function parse(line: string): ChainedEntry | "other" | undefined {
     return undefined;
   }
   if (typeof record !== "object" || record === null) return undefined;
-  if ((record as { readonly type?: unknown }).type === "event") return "other";
+  if (others.has((record as { readonly type?: unknown }).type)) return "other";
   return shippedEntrySchema.safeParse(record).data;
 }
 
@@ -91,7 +94,7 @@ async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
 }
 
 function unreadable(line: number): AuditFinding {
-  return { kind: "unreadable", fromId: null, toId: null, line, message: `line ${line} is not an entry or event` };
+  return { kind: "unreadable", fromId: null, toId: null, line, message: `line ${line} is not a record of the node` };
 }
 
 function behind(fileId: number, newestId: number): AuditFinding {

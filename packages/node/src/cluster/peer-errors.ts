@@ -10,10 +10,13 @@ export function ownerUnreachable(url: string, cause?: unknown, leaseEndsInMs?: n
   });
 }
 
-/** For the events of a sandbox whose node has no URL. Reading them there would need a handoff, and a reader moves nothing. */
-export function eventsElsewhere(id: string, node: string): SandboxError {
+/** For what only the owner of a sandbox has, if that has no URL. Reading it there would need a handoff, and a reader moves nothing. */
+export function ownerHasNoUrl(
+  what: "events" | "network log",
+  { id, node }: { id: string; node: string },
+): SandboxError {
   return new SandboxError("owner_has_no_url", {
-    message: `cannot read the events of sandbox ${id} here: node ${node} owns it, and other nodes cannot reach that node`,
+    message: `cannot read the ${what} of sandbox ${id} here: node ${node} owns it, and other nodes cannot reach that node`,
     details: { id, node },
   });
 }

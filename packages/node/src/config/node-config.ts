@@ -181,6 +181,21 @@ export const nodeConfigSchema = z.strictObject({
         }),
     })
     .prefault({}),
+  network: z
+    .strictObject({
+      askTimeoutMs: durationMs.max(3_600_000).default(60_000).meta({
+        description:
+          "How long a connection to a host that no rule is about waits for a decision, in milliseconds. Then the node denies it.",
+      }),
+      logRecordsPerSandbox: count.max(1_000_000).default(10_000).meta({
+        description: "How many connections and DNS queries of one sandbox the node keeps in its log.",
+      }),
+      logRecordsPerTenant: count.max(10_000_000).default(100_000).meta({
+        description:
+          "How many connections and DNS queries of all sandboxes of one tenant the node keeps. The longest logs give way first.",
+      }),
+    })
+    .prefault({}),
   pools: z.array(setPoolBodySchema).default([]).meta({
     description:
       "Warm pools: how many instances to keep started for each configuration. Omitted fields take the defaults.",
@@ -256,7 +271,8 @@ export const nodeConfigSchema = z.strictObject({
   ship: z
     .strictObject({
       file: optionalPath.meta({
-        description: "File to which the node appends audit entries and events, one JSON object a line.",
+        description:
+          "File to which the node appends audit entries, events and network records, one JSON object a line.",
       }),
       fileMaxMib: count.max(1024).default(100).meta({
         description: "Size at which the node rotates the file, in MiB.",
@@ -270,7 +286,7 @@ export const nodeConfigSchema = z.strictObject({
         .nullable()
         .default(null)
         .meta({
-          description: "Syslog receiver of audit entries and events, as RFC 5424.",
+          description: "Syslog receiver of audit entries, events and network records, as RFC 5424.",
           allowed: "unix:///dev/log, udp://host:port or tcp://host:port; ports default to 514 and 601",
         }),
       otlp: z
@@ -279,7 +295,8 @@ export const nodeConfigSchema = z.strictObject({
         .nullable()
         .default(null)
         .meta({
-          description: "OpenTelemetry collector of audit entries and events, over OTLP/HTTP; /v1/logs is appended.",
+          description:
+            "OpenTelemetry collector of audit entries, events and network records, over OTLP/HTTP; /v1/logs is appended.",
           allowed: "a URL such as http://localhost:4318",
         }),
       otlpHeaders: z

@@ -167,4 +167,22 @@ export const migrations: readonly string[] = [
   DROP INDEX liveSandboxesByKey;
   CREATE INDEX presentSandboxesByKey ON sandboxes (keyId) WHERE state <> 'destroyed';
   `,
+  `
+  -- What sandboxes did on the network. The cursor ascends with each change; a record that changes gets a new one.
+  CREATE TABLE flowRecords (
+    cursor INTEGER PRIMARY KEY,
+    sandboxId TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    isDenied INTEGER NOT NULL,
+    isOpen INTEGER NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX flowRecordsBySandbox ON flowRecords (sandboxId, cursor);
+  CREATE INDEX openFlowRecords ON flowRecords (cursor) WHERE isOpen = 1;
+  CREATE TABLE flowLogs (
+    sandboxId TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    dropped INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

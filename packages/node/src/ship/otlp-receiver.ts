@@ -65,15 +65,19 @@ export class OtlpReceiver implements Receiver {
 function logRecord(record: ShippedRecord) {
   // As text, because JSON numbers have no 64 bits.
   const timeUnixNano = `${Date.parse(record.at)}000000`;
-  const name = record.type === "audit" ? record.operation : record.kind;
   return {
     timeUnixNano,
     observedTimeUnixNano: timeUnixNano,
     ...severities[isWarning(record) ? "warn" : "info"],
     eventName: `sandpiper.${record.type}`,
-    body: { stringValue: name },
+    body: { stringValue: titleOf(record) },
     attributes: attributesOf({ ...record }, "sandpiper."),
   };
+}
+
+function titleOf(record: ShippedRecord): string {
+  if (record.type === "audit") return record.operation;
+  return record.type === "network" ? `${record.kind} ${record.decision}` : record.kind;
 }
 
 function attributesOf(fields: Readonly<Record<string, unknown>>, prefix = "") {

@@ -19,7 +19,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** A queue whose receiver answers as told: a number of refused records, or an error. */
 function setUp({ maxQueued = 100, answer = () => 0 as number }: { maxQueued?: number; answer?: () => number } = {}) {
   const clock = new FakeClock();
-  const sent: number[] = [];
+  const sent: (number | string)[] = [];
   const counts = { sent: 0, dropped: 0 };
   const troubles: unknown[] = [];
   const receiver: Receiver = {
@@ -82,6 +82,15 @@ describe("the queue of a receiver", () => {
     await queue.close(0);
     expect(counts.dropped).toBe(12);
     expect(troubles.at(-1)).toEqual(["otlp", 5]);
+  });
+
+  it("leaves half of the queue to records that sandboxes do not cause", async () => {
+    const { queue, counts } = setUp({ maxQueued: 10 });
+    for (let id = 1; id <= 20; id += 1) queue.addLast([record(id)]);
+    expect(counts.dropped).toBe(15);
+    for (let id = 1; id <= 5; id += 1) queue.add([record(id)]);
+    await queue.close(1000);
+    expect(counts).toEqual({ sent: 10, dropped: 15 });
   });
 
   it("counts records that the receiver refused", async () => {

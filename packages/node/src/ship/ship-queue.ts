@@ -37,7 +37,16 @@ export class ShipQueue implements AsyncDisposable {
   }
 
   add(records: readonly ShippedRecord[]): void {
-    const room = Math.max(0, (this.#options.maxQueued ?? MAX_QUEUED) - this.#queued.length);
+    this.#add(records, this.#options.maxQueued ?? MAX_QUEUED);
+  }
+
+  /** Like `add`, for records that sandboxes cause: they leave half of the queue to the others. */
+  addLast(records: readonly ShippedRecord[]): void {
+    this.#add(records, Math.floor((this.#options.maxQueued ?? MAX_QUEUED) / 2));
+  }
+
+  #add(records: readonly ShippedRecord[], maxQueued: number): void {
+    const room = Math.max(0, maxQueued - this.#queued.length);
     this.#queued.push(...records.slice(0, room));
     if (records.length > room) this.#drop(records.length - room);
     // In a later turn of the event loop: the caller serves a request.

@@ -1,13 +1,14 @@
-import type { EventBody } from "@sandpiper/protocol";
+import type { EventBody, FlowRecord } from "@sandpiper/protocol";
 import type { ChainedEntry } from "../audit/audit-chain.ts";
 
 /** Larger details do not fit into a datagram. */
 const MAX_DETAILS_CHARACTERS = 16 * 1024;
 
-/** An audit entry or an event, as receivers get it. */
+/** An audit entry, an event, or a connection or query of a sandbox that has ended, as receivers get it. */
 export type ShippedRecord =
   | ({ readonly type: "audit"; readonly node: string } & ChainedEntry)
-  | ({ readonly type: "event"; readonly node: string; readonly tenant: string | null } & EventBody);
+  | ({ readonly type: "event"; readonly node: string; readonly tenant: string | null } & EventBody)
+  | ({ readonly type: "network"; readonly node: string; readonly tenant: string } & FlowRecord);
 
 export function shippedEvent(
   event: EventBody,
@@ -19,7 +20,8 @@ export function shippedEvent(
 
 /** Whether an operator should look at it. */
 export function isWarning(record: ShippedRecord): boolean {
-  return record.type === "audit" ? record.status >= 400 : record.kind === "sandbox.failed";
+  if (record.type === "audit") return record.status >= 400;
+  return record.type === "network" ? record.decision === "denied" : record.kind === "sandbox.failed";
 }
 
 /** One line of ASCII: other characters are escaped. */

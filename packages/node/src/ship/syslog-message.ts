@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { isWarning, lineOf, type ShippedRecord } from "./shipped-record.ts";
 
 /** "Log audit" and "system daemons" in RFC 5424. */
-const facilities = { audit: 13, event: 3 } as const;
+const facilities = { audit: 13, event: 3, network: 13 } as const;
 const WARNING = 4;
 const INFORMATIONAL = 6;
 

@@ -10,7 +10,7 @@ import {
 import type { Logger } from "pino";
 import { hideStore } from "../auth/hide-store.ts";
 import type { Principal } from "../auth/principal.ts";
-import { eventsElsewhere, movedOn } from "../cluster/peer-errors.ts";
+import { movedOn, ownerHasNoUrl } from "../cluster/peer-errors.ts";
 import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-relay.ts";
 import type { Location } from "../handoff/locator.ts";
 import { publicError } from "../http/error-response.ts";
@@ -161,7 +161,7 @@ export class SocketConnection {
     const { feed } = dependencies;
     if (message.kind === "events") {
       const found = await location;
-      if (found?.kind === "unreachable") throw eventsElsewhere(found.saved.record.id, found.id);
+      if (found?.kind === "unreachable") throw ownerHasNoUrl("events", { id: found.saved.record.id, node: found.id });
       return await runEventStream(stream, message, { feed, principal });
     }
     const live = await this.#use(stream, message, location);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { DEFAULT_NETWORK_BUNDLES, type SandboxId } from "@sandpiper/protocol";
 import { MomentaryUsage } from "../auth/momentary-usage.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
 import { RateLimit } from "../auth/rate-limit.ts";
@@ -16,6 +16,8 @@ import { NodeMachines } from "../containers/node-machines.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
 import { Stops } from "../containers/stops.ts";
 import { createProvider, type ProviderOptions, stripTypes } from "../embedded/create-provider.ts";
+import { FlowApprovals } from "../flows/flow-approvals.ts";
+import { FlowEvents } from "../flows/flow-events.ts";
 import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
 import { HandoffSender } from "../handoff/handoff-sender.ts";
 import type { HandoffReport } from "../handoff/handoff-steps.ts";
@@ -63,8 +65,19 @@ export type Domain = ReturnType<typeof createDomain>;
 
 /** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
 export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
-  const { cluster, store, keyring, checkpointStore, records, idempotency, keptVolumes, events, database, tokens } =
-    storage;
+  const {
+    cluster,
+    store,
+    keyring,
+    checkpointStore,
+    records,
+    idempotency,
+    keptVolumes,
+    events,
+    flows,
+    database,
+    tokens,
+  } = storage;
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes, maxRecordBytes, rateLimits } = config;
@@ -95,6 +108,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   });
 
   const registry = new SandboxRegistry({ records, events, momentary, clock, observeExec, onError });
+  const flowEvents = new FlowEvents({ events, clock, onError: (error) => options.onError(error, { network: true }) });
+  flows.subscribe((entries) => flowEvents.add(entries));
+  events.subscribe(({ kind, sandboxId }) => {
+    const leaves = kind === "sandbox.destroyed" || kind === "sandbox.moved";
+    if (leaves && sandboxId !== null) flows.endFollowers(sandboxId);
+  });
+  const approvals = new FlowApprovals({ events: flowEvents, clock, timeoutMs: config.network.askTimeoutMs });
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
@@ -202,6 +222,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     momentary,
     reserve,
     feed,
+    flows,
+    approvals,
+    networkBundles: DEFAULT_NETWORK_BUNDLES,
     access,
     providers,
     pool,

@@ -37,9 +37,11 @@ export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable
   const { stopGraceMs: graceMs, keepRecordsMs: keepMs } = config;
   const report = (thrown: unknown) => onError(SandboxError.from(thrown));
   const jobs = new AsyncDisposableStack();
-  jobs.defer(
-    startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forgetEnded({ ...domain, keepMs }).catch(report)),
-  );
+  const forget = async () => {
+    await forgetEnded({ ...domain, keepMs });
+    await domain.flows.prune(new Date(clock.now().getTime() - keepMs));
+  };
+  jobs.defer(startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forget().catch(report)));
   const prune = async () => void (await releases.prune());
   jobs.defer(startJob({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => prune().catch(report)));
   const sweep = async () => {

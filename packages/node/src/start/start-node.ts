@@ -76,6 +76,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(() => storage.database[Symbol.dispose]());
   undo.use(ship(config, { storage, clock, metrics, logger }));
   undo.use(storage.audit);
+  undo.use(storage.flows);
+  storage.flows.subscribe((entries) => metrics.countFlows(entries));
   const { cluster, events, checkpointStore } = storage;
   if (cluster !== undefined) undo.use(cluster);
   else storage.ownKeys.firstKey(config.home);
@@ -106,6 +108,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(() => registry.release());
   undo.defer(() => cluster?.leases.dispose());
   undo.defer(() => pool.close());
+  undo.use(domain.approvals);
   undo.use(prepared);
   undo.defer(() => sandboxes.settled());
 
@@ -214,10 +217,11 @@ interface ShipOptions {
   readonly logger: Logger;
 }
 
-function ship(config: NodeConfig, { storage: { audit, events }, clock, metrics, logger }: ShipOptions) {
+function ship(config: NodeConfig, { storage: { audit, events, flows }, clock, metrics, logger }: ShipOptions) {
   return startShipping(config, {
     audit,
     events,
+    flows,
     node: openNodeId(config.home),
     version,
     clock,

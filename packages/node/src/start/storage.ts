@@ -11,6 +11,7 @@ import { requireFinishedRestore } from "../backup/unfinished-restore.ts";
 import type { NodeDescription } from "../cluster/node-registry.ts";
 import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
 import type { NodeConfig } from "../config/node-config.ts";
+import { FlowLog } from "../flows/flow-log.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
 import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { SqliteIdempotencyRecords } from "../records/sqlite-idempotency-records.ts";
@@ -78,6 +79,12 @@ export function createStorage(
     idempotency: new SqliteIdempotencyRecords(database, { clock }),
     keptVolumes: new SqliteKeptVolumes(database),
     events: new SqliteEventLog(database, { clock }),
+    flows: new FlowLog(database, {
+      clock,
+      onError,
+      maxPerSandbox: config.network.logRecordsPerSandbox,
+      maxPerTenant: config.network.logRecordsPerTenant,
+    }),
     audit: new AuditTrail(database, { chain: openAuditChain(config), clock, onError }),
     webhookRecords: new SqliteWebhookRecords(database, { clock }),
     ownKeys: new KeyService(database, { clock }),

@@ -1,5 +1,7 @@
 import type { PoolResource } from "@sandpiper/protocol";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { FlowWrite } from "../flows/flow-table.ts";
+import { FlowMetrics } from "./flow-metrics.ts";
 import { registerPoolMetrics } from "./pool-metrics.ts";
 import { type QuotaSources, registerQuotaMetrics } from "./quota-metrics.ts";
 
@@ -40,6 +42,7 @@ export class NodeMetrics {
   readonly #webhooks: Counter<"outcome">;
   readonly #shipped: Counter<"receiver" | "outcome">;
   readonly #refusals: Counter<"limit">;
+  readonly #flows: FlowMetrics;
   #sources: MetricSources = {
     sandboxes: () => [],
     pools: () => [],
@@ -76,7 +79,7 @@ export class NodeMetrics {
     this.#shipped = new Counter({
       registers,
       name: "sandpiper_shipped_records_total",
-      help: "Audit entries and events for receivers outside the node.",
+      help: "Audit entries, events and network records for receivers outside the node.",
       labelNames: ["receiver", "outcome"],
     });
     this.#refusals = new Counter({
@@ -85,6 +88,7 @@ export class NodeMetrics {
       help: "Requests and connections that a limit of callers refused.",
       labelNames: ["limit"],
     });
+    this.#flows = new FlowMetrics(this.#registry);
     const read = () => this.#sources;
     new Gauge({
       registers,
@@ -140,6 +144,10 @@ export class NodeMetrics {
 
   countRefusal(limit: string): void {
     this.#refusals.inc({ limit });
+  }
+
+  countFlows(entries: readonly FlowWrite[]): void {
+    for (const entry of entries) this.#flows.count(entry);
   }
 
   async render(): Promise<{ contentType: string; text: string }> {

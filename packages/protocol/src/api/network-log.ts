@@ -36,6 +36,8 @@ export const flowReasonSchema = z.enum([
   "datagram",
   /** An interceptor failed, for example because the server's certificate is invalid. */
   "intercept_failed",
+  /** The node ended while the connection was open. */
+  "node_restarted",
 ]);
 
 /** One request of a connection whose TLS the node terminates. */

@@ -5,6 +5,7 @@ import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema, keyResourceSchema, updateKeyBodySchema } from "./key.ts";
 import { machineRoutes } from "./machine-routes.ts";
+import { networkAuditRoutes } from "./network-audit-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
@@ -90,6 +91,7 @@ export const routes = {
   ...checkpointRoutes,
   ...containerRoutes,
   ...machineRoutes,
+  ...networkAuditRoutes,
 
   startProcess: {
     ...make,

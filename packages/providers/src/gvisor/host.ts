@@ -7,6 +7,7 @@ import { missing, requireCgroups, requireLinux, requireRoot } from "../host/host
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { cgroupTargets, type KillList } from "../host/kill-list.ts";
+import { runProgram } from "../host/run-program.ts";
 import { Runtimes } from "./runtimes.ts";
 
 export interface GvisorOptions {
@@ -22,6 +23,8 @@ export interface GvisorHost {
   readonly store: InstanceStore;
   readonly runscVersion: string;
   readonly runtimes: Runtimes;
+  /** Why sandboxes have no network on this host, if they have none. */
+  readonly networkProblem: string | undefined;
   readonly cgroups: Cgroups;
   cgroupPath(id: SandboxId): string;
 }
@@ -37,6 +40,8 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = requireCgroups();
+  const launcher = findLauncher();
+  const networkProblem = await checkNetwork(launcher);
   const directory = join(options.stateDirectory, "gvisor");
   const cgroupPath = (id: SandboxId) => instanceCgroup(id, options);
   const guarded = { killList: options.killList, targetsOf: (id: SandboxId) => cgroupTargets(cgroupPath(id)) };
@@ -49,11 +54,19 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
       directory: join(directory, "programs"),
       installed: runsc,
       agent: findAgent(),
-      launcher: findLauncher(),
+      launcher,
       root: join(directory, "root"),
+      hasNetwork: networkProblem === undefined,
       store,
     }),
+    networkProblem,
     cgroups,
     cgroupPath,
   };
+}
+
+/** Undefined when the kernel can redirect the network of a sandbox. */
+async function checkNetwork(launcher: string): Promise<string | undefined> {
+  const { exitCode, stdout, failure } = await runProgram([launcher, "--check-network"]);
+  return exitCode === 0 ? undefined : (failure ?? stdout.trim());
 }

@@ -22,6 +22,7 @@ const options = {
   agent: "/host/agent",
   cgroupPath: `/sandpiper-${spec.id}`,
   canLimitSwap: true,
+  hasNetwork: true,
 };
 const config = ociConfig(options) as {
   process: { args: string[]; env: string[]; capabilities: Record<string, string[]>; rlimits: object[] };

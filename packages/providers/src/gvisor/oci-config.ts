@@ -69,18 +69,21 @@ export interface OciConfigOptions {
   readonly agent: string;
   readonly cgroupPath: string;
   readonly canLimitSwap: boolean;
+  readonly hasNetwork: boolean;
 }
 
 /** The `config.json` of an instance, as the OCI runtime specification defines it. */
-export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
+export function ociConfig(options: OciConfigOptions): object {
+  const { spec, image, agent, cgroupPath, canLimitSwap, hasNetwork } = options;
   const mappings = idMappings(spec.id);
+  const network = hasNetwork ? ["--network", "redirected"] : [];
   const memoryBytes = bootMemoryBytes(spec);
   return {
     ociVersion: "1.0.2",
     hostname: "sandpiper",
     root: { path: IMAGE_MOUNT_POINT, readonly: false },
     process: {
-      args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user", "--kill-largest"],
+      args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user", "--kill-largest", ...network],
       cwd: "/",
       env: Object.entries(DEFAULT_ENV).map(([name, value]) => `${name}=${value}`),
       user: { uid: 0, gid: 0 },
@@ -101,7 +104,11 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
       tmpfsMount("/dev/shm", ["mode=1777", "nosuid", "nodev", `size=${Math.ceil(spec.memoryMib / 2)}m`]),
     ],
     linux: {
-      namespaces: ["pid", "network", "ipc", "uts", "mount", "user"].map((type) => ({ type })),
+      namespaces: [
+        ...["pid", "ipc", "uts", "mount", "user"].map((type) => ({ type })),
+        // The namespace that the launcher made; without a network gVisor makes another.
+        { type: "network", path: "/proc/self/ns/net" },
+      ],
       uidMappings: mappings,
       gidMappings: mappings,
       cgroupsPath: cgroupPath,

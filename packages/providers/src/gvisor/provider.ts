@@ -57,8 +57,9 @@ export class GvisorProvider extends KernelProvider implements Provider {
 
   probe(): Promise<ProviderStatus> {
     return probeHost(async () => {
-      const { runscVersion, cgroups } = await findGvisorHost(this.#options);
-      return `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}`;
+      const { runscVersion, cgroups, networkProblem } = await findGvisorHost(this.#options);
+      const network = networkProblem === undefined ? "" : `; sandboxes have no network: ${networkProblem}`;
+      return `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}${network}`;
     });
   }
 
@@ -131,7 +132,9 @@ export class GvisorProvider extends KernelProvider implements Provider {
       const runtime = await (saved === undefined ? runtimes.current() : runtimes.for(saved));
       const { runsc, agent, agentPath } = runtime;
       const cgroupPath = host.cgroupPath(spec.id);
-      const config = ociConfig({ spec, image, agent: agentPath, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
+      const { canLimitSwap } = cgroups;
+      const hasNetwork = host.networkProblem === undefined;
+      const config = ociConfig({ spec, image, agent: agentPath, cgroupPath, canLimitSwap, hasNetwork });
       signal.throwIfAborted();
       const directory = await this.record(store, spec, {
         "config.json": JSON.stringify(config),

@@ -9,6 +9,14 @@ import { IMAGE_MOUNT_POINT } from "./mount.ts";
 const DELETE_TIMEOUT_MS = 10_000;
 const MAX_EXPLANATION_CHARACTERS = 2000;
 
+/**
+ * gVisor copies addresses, routes and NAT rules from the namespace that the launcher made. The gofer, which has no
+ * capability there, shares it.
+ */
+const REDIRECTED = ["--network=sandbox", "--reproduce-nat", "--gofer-network-namespace=host"];
+/** A namespace that gofers share would need a mount on the host. */
+const LOOPBACK_ONLY = ["--network=none", "--gofer-network-namespace=new"];
+
 /** The sandbox that a command starts. */
 export interface Launch {
   readonly spec: InstanceSpec;
@@ -23,6 +31,15 @@ export interface RunscOptions {
   readonly launcher: string;
   /** The directory of runsc's own state. */
   readonly root: string;
+  /** False starts sandboxes that have only loopback. */
+  readonly hasNetwork: boolean;
+}
+
+interface Command {
+  readonly command: readonly string[];
+  /** False for a command that uses a sandbox that exists. */
+  readonly startsSandbox: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** The commands of runsc that the provider uses. */
@@ -34,17 +51,18 @@ export class Runsc {
   }
 
   run(launch: Launch, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(launch, ["run", "--detach"], signal);
+    return this.#launch(launch, { command: ["run", "--detach"], startsSandbox: true, signal });
   }
 
   /** Makes a sandbox without processes, for `restore`. */
   create(launch: Launch, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(launch, ["create"], signal);
+    return this.#launch(launch, { command: ["create"], startsSandbox: true, signal });
   }
 
   /** The sandbox may still read memory from the image when this returns, but the image's files can be removed. */
   restore(launch: Launch, image: string, signal: AbortSignal): Promise<ProgramResult> {
-    return this.#launch(launch, ["restore", "--detach", "--background", "--image-path", image], signal);
+    const command = ["restore", "--detach", "--background", "--image-path", image];
+    return this.#launch(launch, { command, startsSandbox: false, signal });
   }
 
   /** Saves a sandbox as files in the directory `image`. */
@@ -79,16 +97,21 @@ export class Runsc {
   }
 
   /** Ends with this process; see `sandpiper-launch`. */
-  #launch({ spec, directory, root }: Launch, command: string[], signal: AbortSignal): Promise<ProgramResult> {
-    const { launcher, runsc } = this.#options;
+  #launch({ spec, directory, root }: Launch, { command, startsSandbox, signal }: Command): Promise<ProgramResult> {
+    const { launcher, runsc, hasNetwork } = this.#options;
     const mapped = ["--root", root, IMAGE_MOUNT_POINT, idMapText(idMappings(spec.id))];
+    // A restore reads the network of the sandbox that `create` has started.
+    const network = hasNetwork && startsSandbox ? ["--network"] : [];
     const flags = [
       ...this.#flags(directory),
       // All writes go to one unnamed file of limited size, which disappears with the sandbox.
       `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
     ];
     const words = [runsc, ...flags, ...command, "--bundle", directory, spec.id];
-    return runProgram([launcher, ...mapped, String(process.pid), directory, ...words], { signal, keepOutput: false });
+    return runProgram([launcher, ...mapped, ...network, String(process.pid), directory, ...words], {
+      signal,
+      keepOutput: false,
+    });
   }
 
   #flags(directory: string): string[] {
@@ -97,10 +120,7 @@ export class Runsc {
       `--log=${join(directory, "runsc.log")}`,
       `--panic-log=${join(directory, "panic.log")}`,
       "--platform=systrap",
-      // Only loopback exists inside.
-      "--network=none",
-      // A shared namespace would need a mount on the host.
-      "--gofer-network-namespace=new",
+      ...(this.#options.hasNetwork ? REDIRECTED : LOOPBACK_ONLY),
       // Advice about the host's settings, which no user would see.
       "--host-settings=ignore",
       // A sandbox may cache the machine's programs, because they are read-only.

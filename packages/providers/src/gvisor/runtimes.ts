@@ -40,6 +40,7 @@ export interface RuntimesOptions {
   readonly launcher: string;
   /** The directory of runsc's own state. */
   readonly root: string;
+  readonly hasNetwork: boolean;
   readonly store: InstanceStore;
 }
 
@@ -134,8 +135,8 @@ export class Runtimes {
   }
 
   #commandsOf(runsc: string): Runsc {
-    const { launcher, root } = this.#options;
-    const commands = this.#commands.get(runsc) ?? new Runsc({ runsc, launcher, root });
+    const { launcher, root, hasNetwork } = this.#options;
+    const commands = this.#commands.get(runsc) ?? new Runsc({ runsc, launcher, root, hasNetwork });
     this.#commands.set(runsc, commands);
     return commands;
   }

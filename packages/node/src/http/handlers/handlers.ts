@@ -4,6 +4,7 @@ import { domainCalls } from "./domain-calls.ts";
 import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { imageHandlers } from "./images.ts";
+import { networkAuditHandlers } from "./network-audit.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
 
@@ -16,4 +17,5 @@ export const handlers: Handlers = {
   ...archiveHandlers,
   ...eventHandlers,
   ...imageHandlers,
+  ...networkAuditHandlers,
 };

@@ -1,0 +1,37 @@
+import {
+  networkLogQuerySchema,
+  networkLogSchema,
+  networkRequestListSchema,
+  networkSuggestionQuerySchema,
+  networkSuggestionSchema,
+} from "./network-audit.ts";
+import { json, look, type Route, SANDBOX } from "./route.ts";
+
+const NETWORK = `${SANDBOX}/network`;
+
+/** What sandboxes did on the network, and requests for hosts that no rule is about. */
+export const networkAuditRoutes = {
+  getNetworkLog: {
+    ...look,
+    path: `${NETWORK}/log`,
+    summary: "List a sandbox's connections and DNS queries; with Accept: text/event-stream, also stream new ones",
+    access: "sandbox",
+    query: networkLogQuerySchema,
+    answer: json(networkLogSchema),
+  },
+  getNetworkSuggestion: {
+    ...look,
+    path: `${NETWORK}/suggestion`,
+    summary: "Suggest the fewest rules that allow the recorded connections",
+    access: "sandbox",
+    query: networkSuggestionQuerySchema,
+    answer: json(networkSuggestionSchema),
+  },
+  listNetworkRequests: {
+    ...look,
+    path: `${NETWORK}/requests`,
+    summary: "List the hosts that a sandbox wants to reach and that wait for a decision",
+    access: "sandbox",
+    answer: json(networkRequestListSchema),
+  },
+} as const satisfies Record<string, Route>;
