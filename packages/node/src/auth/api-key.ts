@@ -30,6 +30,7 @@ export function keyResource(key: KeyRecord): KeyResource {
     scopes: [...key.scopes],
     expiresAt: key.expiresAt?.toISOString() ?? null,
     quota: key.quota,
+    maxNetwork: key.maxNetwork,
     createdAt: key.createdAt.toISOString(),
     revokedAt: key.revokedAt?.toISOString() ?? null,
   };

@@ -4,6 +4,7 @@ import type {
   CreatedKey,
   CreateKeyBody,
   KeyResource,
+  NetworkPolicy,
   Quota,
   TenantResource,
   UpdateKeyBody,
@@ -71,6 +72,10 @@ export class KeyService implements KeyVerifier, QuotaSource {
 
   keyQuota(keyId: string): Quota {
     return this.#keys.get(keyId)?.quota ?? NO_QUOTA;
+  }
+
+  maxNetwork(keyId: string): NetworkPolicy | null {
+    return this.#keys.get(keyId)?.maxNetwork ?? null;
   }
 
   tenantQuota(tenant: string): Quota {

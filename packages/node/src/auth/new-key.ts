@@ -1,7 +1,10 @@
 import { randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
 import {
   type CreateKeyBody,
+  completeNetwork,
   completeQuota,
+  type NetworkBody,
+  type NetworkPolicy,
   type Quota,
   type QuotaChanges,
   SandboxError,
@@ -47,6 +50,7 @@ export function newKey(
     tenant: body.tenant ?? "default",
     scopes: [...new Set(body.scopes ?? ["sandboxes" as const])],
     quota: completeQuota(body.quota),
+    maxNetwork: networkLimit(body.maxNetwork ?? null),
     createdAt: now,
     expiresAt: parseExpiry(body.expiresAt ?? null, now),
     revokedAt: null,
@@ -55,14 +59,23 @@ export function newKey(
 }
 
 /** Throws if the key is revoked, or the new expiry has passed. */
-export function updatedKey(key: KeyRecord, { name, expiresAt, quota }: UpdateKeyBody, now: Date): KeyRecord {
+export function updatedKey(
+  key: KeyRecord,
+  { name, expiresAt, quota, maxNetwork }: UpdateKeyBody,
+  now: Date,
+): KeyRecord {
   if (key.revokedAt !== null) throw keyRevoked(key.id);
   return {
     ...key,
     name: name ?? key.name,
     expiresAt: expiresAt === undefined ? key.expiresAt : parseExpiry(expiresAt, now),
     quota: updatedQuota(key.quota, quota),
+    maxNetwork: maxNetwork === undefined ? key.maxNetwork : networkLimit(maxNetwork),
   };
+}
+
+function networkLimit(body: NetworkBody | null): NetworkPolicy | null {
+  return body === null ? null : completeNetwork(body);
 }
 
 /** Omitted limits stay; null removes one. */

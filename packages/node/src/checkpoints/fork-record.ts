@@ -1,4 +1,4 @@
-import type { CreateSandboxBody, ForkBody } from "@sandpiper/protocol";
+import { type CreateSandboxBody, completeNetwork, type ForkBody } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
@@ -11,10 +11,12 @@ export function forkOf(
 ): SandboxRecord {
   const owner = principal.kind === "key" ? { tenant: principal.tenant, keyId: principal.keyId } : {};
   const more = "metadata" in body && body.metadata !== undefined ? { metadata: body.metadata } : {};
+  const network = "network" in body && body.network !== undefined ? completeNetwork(body.network) : record.network;
   return {
     ...record,
     ...owner,
     ...more,
+    network,
     state: "restoring",
     name: name ?? null,
     labels: labels ?? record.labels,

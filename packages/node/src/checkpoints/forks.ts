@@ -4,6 +4,7 @@ import {
   type CreateSandboxBody,
   createSandboxId,
   type ForkBody,
+  isNoNetwork,
   type SandboxResource,
 } from "@sandpiper/protocol";
 import { mayAccess, requireAccess } from "../auth/access.ts";
@@ -14,6 +15,7 @@ import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Capacity } from "../sandboxes/capacity.ts";
 import { instanceKey } from "../sandboxes/instance-key.ts";
+import type { NetworkPolicies } from "../sandboxes/network-policies.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
@@ -41,6 +43,7 @@ export interface ForksOptions {
   readonly prepared: PreparedInstances;
   readonly volumes: Pick<NodeVolumes, "requireOwn">;
   readonly names: SandboxNames;
+  readonly policies: Pick<NetworkPolicies, "requireAllowed">;
   /** Counts copies that fail, by key, together with creations that fail. */
   readonly failedCreates: RateLimit;
   readonly clock: Clock;
@@ -69,6 +72,7 @@ export class Forks {
     const { registry, access, capacity, checkpoints, clock, prepared, volumes } = this.#options;
     const record = checkpoints.find(principal, id, { readOnly: false });
     volumes.requireOwn(principal.tenant, record);
+    this.#requireNetwork(principal, record);
     const count = body.count ?? 1;
     this.#options.failedCreates.check(actorOf(principal));
     this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
@@ -106,6 +110,7 @@ export class Forks {
     const checkpoint = findCheckpoint(isVisible ? saved : undefined, checkpointId);
     const record = saved?.record as SandboxRecord;
     this.#options.volumes.requireOwn(principal.tenant, record);
+    this.#requireNetwork(principal, forkOf(record, principal, body, clock.now()));
     this.#options.names.requireFree({ tenant: principal.tenant, name: body.name ?? null });
     using _ = capacity.reserve(principal, record, 1);
     const { requirements: required } = checkpoint;
@@ -116,6 +121,11 @@ export class Forks {
     await reservation?.bind(fork.id);
     const created = await this.#countFailure(principal, () => this.#copy(record, checkpoint, fork));
     return access.resource(principal, created);
+  }
+
+  /** The copy must not give a key more network than it may ask for. */
+  #requireNetwork({ keyId }: Principal, { network }: Pick<SandboxRecord, "network">): void {
+    if (network !== null && !isNoNetwork(network)) this.#options.policies.requireAllowed(keyId, network);
   }
 
   async #countFailure<T>(principal: Principal, work: () => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import type {
   CreatedKey,
   CreateKeyBody,
   KeyResource,
+  NetworkPolicy,
   Quota,
   TenantResource,
   UpdateKeyBody,
@@ -157,6 +158,10 @@ export class SharedKeyService implements KeyVerifier, QuotaSource, Disposable {
 
   keyQuota(keyId: string): Quota {
     return this.#keys.get(keyId)?.quota ?? NO_QUOTA;
+  }
+
+  maxNetwork(keyId: string): NetworkPolicy | null {
+    return this.#keys.get(keyId)?.maxNetwork ?? null;
   }
 
   tenantQuota(tenant: string): Quota {

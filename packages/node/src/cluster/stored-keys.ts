@@ -1,4 +1,4 @@
-import { completeQuota, keyResourceSchema, type Quota, quotaSchema } from "@sandpiper/protocol";
+import { completeQuota, keyResourceSchema, networkPolicySchema, type Quota, quotaSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import { keyResource } from "../auth/api-key.ts";
 import type { KeyRecord } from "../records/key-record.ts";
@@ -8,7 +8,12 @@ export const KEYS_OBJECT = "keys.json";
 /** Limits that are not set are omitted: nodes of earlier versions refuse those that they do not know. */
 const storedQuotaSchema = quotaSchema.partial();
 
-const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64), quota: storedQuotaSchema });
+const storedKeySchema = keyResourceSchema.extend({
+  hash: z.hex().length(64),
+  quota: storedQuotaSchema,
+  /** Omitted if there is no limit, for the same reason. */
+  maxNetwork: networkPolicySchema.optional(),
+});
 
 /** The cluster's keys in the store, without their text, and the quotas of its tenants. */
 export const keysDocumentSchema = z.object({
@@ -37,7 +42,9 @@ export function clusterKeysOf(document: KeysDocument): ClusterKeys {
 }
 
 function storedKey(key: KeyRecord): KeysDocument["keys"][number] {
-  return { ...keyResource(key), quota: storedQuota(key.quota), hash: Buffer.from(key.hash).toString("hex") };
+  const { maxNetwork, ...resource } = keyResource(key);
+  const limits = { quota: storedQuota(key.quota), ...(maxNetwork !== null && { maxNetwork }) };
+  return { ...resource, ...limits, hash: Buffer.from(key.hash).toString("hex") };
 }
 
 function storedQuota({ maxSandboxes, maxMemoryMib, maxVcpuCount, ...rest }: Quota): Partial<Quota> {
@@ -49,6 +56,7 @@ function recordsOfDocument({ keys }: KeysDocument): readonly KeyRecord[] {
   return keys.map((key) => ({
     ...key,
     quota: completeQuota(key.quota),
+    maxNetwork: key.maxNetwork ?? null,
     hash: Buffer.from(key.hash, "hex"),
     createdAt: new Date(key.createdAt),
     expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt),

@@ -67,6 +67,7 @@ function kindOf(schema: z.ZodType): FieldKind {
   if (type === "enum") return "choice";
   if (type === "number") return "number";
   if (type === "boolean") return "flag";
+  if (type === "record") return "json";
   if (type !== "array") return "text";
   const { type: each } = (schema as z.ZodArray<z.ZodType>).element.def;
   return each === "string" || each === "enum" ? "texts" : "json";

@@ -1,7 +1,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { CHECKPOINT_POLICY_SYNTAX, parseCheckpointPolicy, setPoolBodySchema } from "@sandpiper/protocol";
+import {
+  CHECKPOINT_POLICY_SYNTAX,
+  NETWORK_SYNTAX,
+  parseCheckpointPolicy,
+  parseNetwork,
+  setPoolBodySchema,
+} from "@sandpiper/protocol";
 import { z } from "zod";
+import { networkSettings } from "./network-settings.ts";
 import { providerSettings } from "./provider-settings.ts";
 import { absolutePath, count, durationMs, optionalPath } from "./setting-types.ts";
 
@@ -170,6 +177,14 @@ export const nodeConfigSchema = z.strictObject({
       ttlMs: lifetime.meta({ description: "Default lifetime of a sandbox after its creation, in milliseconds." }),
       idleTimeoutMs: lifetime.meta({ description: "Default idle timeout of a sandbox, in milliseconds." }),
       timeoutMs: lifetime.meta({ description: "Default time limit of commands, in milliseconds." }),
+      network: z
+        .string()
+        .refine((text) => parseNetwork(text) !== undefined)
+        .default("none")
+        .meta({
+          description: "Default network of a sandbox: which hosts it reaches.",
+          allowed: NETWORK_SYNTAX,
+        }),
       checkpoints: z
         .string()
         .refine((text) => text === "auto" || parseCheckpointPolicy(text) !== undefined)
@@ -181,21 +196,7 @@ export const nodeConfigSchema = z.strictObject({
         }),
     })
     .prefault({}),
-  network: z
-    .strictObject({
-      askTimeoutMs: durationMs.max(3_600_000).default(60_000).meta({
-        description:
-          "How long a connection to a host that no rule is about waits for a decision, in milliseconds. Then the node denies it.",
-      }),
-      logRecordsPerSandbox: count.max(1_000_000).default(10_000).meta({
-        description: "How many connections and DNS queries of one sandbox the node keeps in its log.",
-      }),
-      logRecordsPerTenant: count.max(10_000_000).default(100_000).meta({
-        description:
-          "How many connections and DNS queries of all sandboxes of one tenant the node keeps. The longest logs give way first.",
-      }),
-    })
-    .prefault({}),
+  network: networkSettings,
   pools: z.array(setPoolBodySchema).default([]).meta({
     description:
       "Warm pools: how many instances to keep started for each configuration. Omitted fields take the defaults.",

@@ -24,6 +24,7 @@ import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxNetworks } from "../sandboxes/sandbox-networks.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { UsageReport } from "../sandboxes/usage-report.ts";
 import type { BodyLimits } from "./body-limits.ts";
@@ -60,6 +61,7 @@ interface Endpoint {
 export interface HttpDependencies {
   readonly sandboxes: SandboxService;
   readonly access: SandboxAccess;
+  readonly sandboxNetworks: SandboxNetworks;
   readonly locator: Locator;
   readonly checkpoints: Checkpoints;
   readonly forks: Forks;

@@ -3,7 +3,6 @@ import type { Approvals } from "./approvals.ts";
 import type { Bundles } from "./compiled-policy.ts";
 import type { FlowSink } from "./flow-sink.ts";
 import type { Interceptor } from "./interceptor.ts";
-import type { NetworkMetrics } from "./network-metrics.ts";
 import type { ReachableAddresses } from "./reachable-addresses.ts";
 import type { Resolver } from "./resolver.ts";
 
@@ -16,7 +15,6 @@ export interface EgressParts {
   readonly approvals: Approvals;
   readonly interceptor: Interceptor;
   readonly sink: FlowSink;
-  readonly metrics: NetworkMetrics;
   /** Takes one of the node's connections until disposed; undefined if all are in use. */
   readonly takeConnection: () => Disposable | undefined;
 }

@@ -83,7 +83,6 @@ export class Egress implements NetworkHandler {
   }
 
   onDatagram({ address, port, count }: GuestDatagram): void {
-    this.#options.parts.metrics.denied("datagram");
     this.#records.record({ kind: "datagram", decision: "denied", reason: "datagram", address, port, count });
   }
 
@@ -100,8 +99,6 @@ export class Egress implements NetworkHandler {
     guest.refuse();
     const { name, port, pid, program } = guest;
     const address = name === null ? guest.address : null;
-    this.#options.parts.metrics.connection("denied");
-    this.#options.parts.metrics.denied(reason);
     this.#records.record({ kind: "flow", decision: "denied", reason, name, address, port, pid, program });
   }
 

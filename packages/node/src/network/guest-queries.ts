@@ -69,18 +69,15 @@ export class GuestQueries {
   }
 
   #finish({ name, type, answer }: GuestQuery, { outcome, ...fields }: Answer): void {
-    const { parts, records } = this.#options;
     answer(outcome);
-    if (fields.decision === "denied") parts.metrics.denied(fields.reason);
-    records.record({ kind: "query", name, queryType: type, ...fields });
+    this.#options.records.record({ kind: "query", name, queryType: type, ...fields });
   }
 }
 
-type Answer = {
+interface Answer {
+  readonly decision: "allowed" | "denied";
   readonly outcome: DnsOutcome;
   readonly rule?: string;
+  readonly reason?: FlowReason;
   readonly suggestion?: string;
-} & (
-  | { readonly decision: "allowed"; readonly reason?: FlowReason }
-  | { readonly decision: "denied"; readonly reason: FlowReason }
-);
+}

@@ -158,7 +158,7 @@ export class OutgoingFlow {
 
   #carry(addresses: readonly string[]): Promise<FlowOutcome> {
     const { guest, owner, parts, meter } = this.#options;
-    const { clock, interceptor, metrics } = parts;
+    const { clock, interceptor } = parts;
     return carryFlow({
       guest,
       flow: { ...owner, name: this.#name, address: guest.address, port: guest.port },
@@ -168,12 +168,10 @@ export class OutgoingFlow {
       isOwnHost: (host) => this.#isOwnHost(host),
       countSent: (bytes) => {
         this.#record.sentBytes += bytes;
-        metrics.bytes(bytes, 0);
         return meter.count(bytes);
       },
       countReceived: (bytes) => {
         this.#record.receivedBytes += bytes;
-        metrics.bytes(0, bytes);
         return meter.count(bytes);
       },
       signal: this.#cut.signal,
@@ -186,7 +184,6 @@ export class OutgoingFlow {
     if (this.#isOpened) return socket;
     this.#isOpened = true;
     this.#record = { ...this.#record, decision: "allowed", address: socket.remoteAddress ?? null };
-    parts.metrics.connection("allowed");
     records.opened({ ...this.#record });
     return socket;
   }
@@ -222,18 +219,16 @@ export class OutgoingFlow {
 
   #finish({ reason, requests }: FlowOutcome): void {
     const { guest, records, parts } = this.#options;
-    const { clock, metrics } = parts;
+    const { clock } = parts;
     const durationMs = clock.monotonicMs() - this.#startedAtMs;
     const made = requests === undefined ? {} : { requests: [...requests] };
     const ended = { ...this.#record, ...made, reason, durationMs, endedAt: clock.now().toISOString() };
     const isMismatch = reason === "tls_name_mismatch" || reason === "http_host_mismatch";
-    if (reason !== null && (isMismatch || !innocent.includes(reason))) metrics.denied(reason);
     if (this.#isOpened) {
       records.closed({ ...ended, decision: isMismatch ? "denied" : "allowed" });
       return;
     }
     const decision = innocent.includes(reason) && this.#verdict !== undefined ? "allowed" : "denied";
-    metrics.connection(decision);
     const rule = reason === "special_address" ? null : ended.rule;
     const target = { allow: this.#name ?? guest.address, ports: [guest.port] };
     records.settled({ ...ended, decision, rule, suggestion: allowable.includes(reason) ? ruleText(target) : null });

@@ -2,6 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import {
   type CheckpointResource,
   checkpointResourceSchema,
+  networkPolicySchema,
   sandboxIdSchema,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
@@ -30,6 +31,8 @@ const savedRecordSchema = z.looseObject({
   endedAt: z.iso.datetime().nullable(),
   /** Absent in states of earlier versions. */
   onFailure: z.enum(["restore", "keep"]).default("keep"),
+  /** Absent in states of earlier versions: no network. */
+  network: networkPolicySchema.loose().nullable().default(null),
 });
 
 /** Increases with a change that an earlier version must not ignore. It ignores, and preserves, fields that it does not know. */

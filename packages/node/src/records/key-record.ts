@@ -1,4 +1,4 @@
-import type { KeyScope, Quota } from "@sandpiper/protocol";
+import type { KeyScope, NetworkPolicy, Quota } from "@sandpiper/protocol";
 
 /** A stored API key. Only its hash is stored, never its text. */
 export interface KeyRecord {
@@ -8,6 +8,8 @@ export interface KeyRecord {
   readonly tenant: string;
   readonly scopes: readonly KeyScope[];
   readonly quota: Quota;
+  /** The most open network of its sandboxes; null for no limit. */
+  readonly maxNetwork: NetworkPolicy | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;

@@ -185,4 +185,15 @@ export const migrations: readonly string[] = [
     dropped INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE apiKeys ADD COLUMN maxNetwork TEXT;
+  ALTER TABLE sandboxes ADD COLUMN network TEXT;
+  DROP INDEX sandboxBytesByTenant;
+  ALTER TABLE sandboxes DROP COLUMN recordBytes;
+  ALTER TABLE sandboxes ADD COLUMN recordBytes INTEGER GENERATED ALWAYS AS (
+    octet_length(env) + octet_length(labels) + octet_length(metadata) + coalesce(octet_length(container), 0)
+      + coalesce(octet_length(cwd), 0) + coalesce(octet_length(failure), 0) + coalesce(octet_length(network), 0) + 1024
+  ) VIRTUAL;
+  CREATE INDEX sandboxBytesByTenant ON sandboxes (tenant, state, recordBytes);
+  `,
 ];

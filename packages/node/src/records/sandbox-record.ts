@@ -1,4 +1,4 @@
-import type { Activity, ContainerBody, SandboxId, SandboxResource, Usage } from "@sandpiper/protocol";
+import type { Activity, ContainerBody, NetworkPolicy, SandboxId, SandboxResource, Usage } from "@sandpiper/protocol";
 
 /** What the node knows about a sandbox. The record outlives the sandbox. */
 export interface SandboxRecord {
@@ -30,6 +30,8 @@ export interface SandboxRecord {
   readonly idleExcept: readonly Activity[];
   readonly onExpiry: SandboxResource["onExpiry"];
   readonly onFailure: SandboxResource["onFailure"];
+  /** Null in records of earlier versions: no network. */
+  readonly network: NetworkPolicy | null;
   readonly failure: SandboxResource["failure"];
   /** What its checkpoints save. */
   readonly fidelity: SandboxResource["fidelity"];
@@ -61,6 +63,7 @@ export const changeableFields = [
   "idleExcept",
   "onExpiry",
   "onFailure",
+  "network",
   "failure",
   "checkpointPolicy",
   "rolledBackTo",

@@ -13,6 +13,7 @@ const nested: readonly string[] = [
   "env",
   "container",
   "idleExcept",
+  "network",
   "failure",
   "checkpointPolicy",
   "rolledBackTo",

@@ -2,8 +2,8 @@ import { completeQuota, type Quota } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
 import type { KeyRecord } from "./key-record.ts";
 
-const ADD = `INSERT INTO apiKeys (id, hash, name, tenant, scopes, quota, createdAt, expiresAt, revokedAt)
-  VALUES (:id, :hash, :name, :tenant, :scopes, :quota, :createdAt, :expiresAt, :revokedAt)`;
+const ADD = `INSERT INTO apiKeys (id, hash, name, tenant, scopes, quota, maxNetwork, createdAt, expiresAt, revokedAt)
+  VALUES (:id, :hash, :name, :tenant, :scopes, :quota, :maxNetwork, :createdAt, :expiresAt, :revokedAt)`;
 
 export class SqliteKeyRecords {
   readonly #database: NodeDatabase;
@@ -22,6 +22,7 @@ export class SqliteKeyRecords {
       ...key,
       scopes: JSON.stringify(key.scopes),
       quota: JSON.stringify(key.quota),
+      maxNetwork: storedNetwork(key),
       createdAt: key.createdAt.getTime(),
       expiresAt: key.expiresAt?.getTime() ?? null,
       revokedAt: key.revokedAt?.getTime() ?? null,
@@ -32,10 +33,12 @@ export class SqliteKeyRecords {
     this.#database.prepare("UPDATE apiKeys SET revokedAt = :at WHERE id = :id").run({ id, at: at.getTime() });
   }
 
-  update({ id, name, expiresAt, quota }: KeyRecord): void {
-    const sql = "UPDATE apiKeys SET name = :name, expiresAt = :expiresAt, quota = :quota WHERE id = :id";
+  update(key: KeyRecord): void {
+    const { id, name, expiresAt, quota } = key;
+    const sql = `UPDATE apiKeys SET name = :name, expiresAt = :expiresAt, quota = :quota, maxNetwork = :maxNetwork
+      WHERE id = :id`;
     const changes = { id, name, expiresAt: expiresAt?.getTime() ?? null, quota: JSON.stringify(quota) };
-    this.#database.prepare(sql).run(changes);
+    this.#database.prepare(sql).run({ ...changes, maxNetwork: storedNetwork(key) });
   }
 
   /** The quotas of tenants that have one. */
@@ -57,8 +60,13 @@ function keyFromRow(row: Record<string, unknown>): KeyRecord {
     ...fields,
     scopes: JSON.parse(fields.scopes),
     quota: completeQuota(JSON.parse(fields.quota)),
+    maxNetwork: fields.maxNetwork === null ? null : JSON.parse(fields.maxNetwork),
     createdAt: new Date(fields.createdAt),
     expiresAt: fields.expiresAt === null ? null : new Date(fields.expiresAt),
     revokedAt: fields.revokedAt === null ? null : new Date(fields.revokedAt),
   };
+}
+
+function storedNetwork({ maxNetwork }: KeyRecord): string | null {
+  return maxNetwork === null ? null : JSON.stringify(maxNetwork);
 }

@@ -4,7 +4,7 @@ import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** The settings of a sandbox whose caller gives none. */
-export interface SandboxDefaults extends Readonly<Omit<NodeConfig["defaults"], "checkpoints">> {
+export interface SandboxDefaults extends Readonly<Omit<NodeConfig["defaults"], "checkpoints" | "network">> {
   readonly provider: SandboxRecord["provider"];
   readonly containerImage: string;
   readonly checkpointPolicy: CreateSandboxBody["checkpointPolicy"];
@@ -32,7 +32,7 @@ export type NewSandbox = Omit<
 export function newSandbox(
   body: CreateSandboxBody,
   { defaults, providers }: { defaults: SandboxDefaults; providers: ReadonlyMap<string, Provider> },
-): NewSandbox {
+): Omit<NewSandbox, "network"> {
   const name = body.provider ?? defaults.provider;
   const provider = providers.get(name);
   if (provider === undefined)

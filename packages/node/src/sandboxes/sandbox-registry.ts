@@ -26,6 +26,8 @@ export interface SandboxRegistryOptions {
 
 /** Wraps the activity watch of each sandbox that starts on this node. */
 export type ActivityObserver = (id: SandboxId, next: ActivityWatch) => ActivityWatch & Disposable;
+/** Called when a sandbox starts on this node; the result is disposed when it no longer runs here. */
+export type AttachObserver = (sandbox: Sandbox, record: SandboxRecord) => Disposable;
 type ExpiryListener = (record: SandboxRecord, reason: "ttl" | "idle") => void;
 
 const RETRY_RECORDING_MS = 1000;
@@ -46,6 +48,7 @@ export class SandboxRegistry {
   readonly #mutex = new KeyedMutex<SandboxId>();
   readonly #destructions = new Map<SandboxId, Promise<void>>();
   readonly #activityObservers: ActivityObserver[] = [];
+  readonly #attachObservers: AttachObserver[] = [];
   readonly #expiryListeners: ExpiryListener[] = [];
   readonly #failureListeners: ((id: SandboxId) => void)[] = [];
   readonly #endListeners: ((record: SandboxRecord) => void)[] = [];
@@ -58,6 +61,11 @@ export class SandboxRegistry {
   /** Applies to sandboxes that are attached from now on. */
   observeActivity(observer: ActivityObserver): void {
     this.#activityObservers.push(observer);
+  }
+
+  /** Applies to sandboxes that are attached from now on. */
+  observeAttached(observer: AttachObserver): void {
+    this.#attachObservers.push(observer);
   }
 
   /** Called once the end of a sandbox whose instance ended by itself is recorded. */
@@ -232,6 +240,7 @@ export class SandboxRegistry {
     const observers = new DisposableStack();
     let activity: ActivityWatch = lifetime;
     for (const observe of this.#activityObservers) activity = observers.use(observe(record.id, activity));
+    for (const observe of this.#attachObservers) observers.use(observe(sandbox, record));
     const live = new LiveSandbox({
       sandbox,
       record: current,

@@ -1,4 +1,4 @@
-import type { ContainerBody, SandboxResource } from "@sandpiper/protocol";
+import { type ContainerBody, completeNetwork, type SandboxResource } from "@sandpiper/protocol";
 import type { ListedSandbox } from "../records/sandbox-record.ts";
 
 export function sandboxResource(
@@ -30,6 +30,7 @@ export function sandboxResource(
     idleExcept: [...record.idleExcept],
     onExpiry: record.onExpiry,
     onFailure: record.onFailure,
+    network: record.network ?? completeNetwork("none"),
     expiresAt: record.expiresAt?.toISOString() ?? null,
     stoppedAt: record.stoppedAt?.toISOString() ?? null,
     fidelity: record.fidelity,

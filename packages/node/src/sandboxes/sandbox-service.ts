@@ -21,6 +21,7 @@ import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import type { Capacity } from "./capacity.ts";
 import { CreateOnce, type CreateOnceOptions } from "./create-once.ts";
 import { instanceKey } from "./instance-key.ts";
+import type { NetworkPolicies } from "./network-policies.ts";
 import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
 import type { NodePool } from "./node-pool.ts";
 import type { NodeVolumes } from "./node-volumes.ts";
@@ -30,6 +31,7 @@ import { beingDestroyed, ended } from "./sandbox-errors.ts";
 import { sandboxFilter } from "./sandbox-filter.ts";
 import type { SandboxNames } from "./sandbox-names.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
+import { saveRecord } from "./save-record.ts";
 
 export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly registry: SandboxRegistry;
@@ -37,6 +39,7 @@ export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly capacity: Capacity;
   readonly providers: Providers;
   readonly pool: NodePool;
+  readonly policies: NetworkPolicies;
   readonly volumes: NodeVolumes;
   readonly names: SandboxNames;
   readonly ownership: Ownership;
@@ -84,8 +87,9 @@ export class SandboxService {
   async create(principal: Principal, body: CreateSandboxBody, options: CreateOptions = {}): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (principal.kind !== "key") throw new RangeError("a sandbox token passed an access check for keys");
-    const { access, providers, defaults } = this.#options;
-    const wanted = newSandbox(body, { defaults, providers: providers.byName });
+    const { access, providers, defaults, policies } = this.#options;
+    const network = policies.complete(principal.keyId, body.network);
+    const wanted = { ...newSandbox(body, { defaults, providers: providers.byName }), network };
     this.#options.volumes.requireOwn(principal.tenant, wanted);
     const { idempotencyKey: key } = options;
     if (key === undefined) return access.resource(principal, await this.#create(principal, wanted, options));
@@ -132,7 +136,7 @@ export class SandboxService {
       // Another sandbox of this node may have taken it meanwhile.
       if (isRenamed) names.requireFree(renamed);
       const after = registry.change(record.id, { ...withoutUndefined(body), ...expiry, ...policy });
-      await this.#saveRecord(after);
+      await saveRecord(this.#options.ownership, after);
       if (isRenamed) await names.release(record);
       return after;
     });
@@ -312,15 +316,6 @@ export class SandboxService {
     if (!ownership.has(id)) return;
     await checkpointStore.removeAll(id);
     await ownership.remove(id);
-  }
-
-  /** Copies a changed name, labels and lifetimes to the state in the store. */
-  async #saveRecord(record: SandboxRecord): Promise<void> {
-    const state = await this.#options.ownership.state(record.id);
-    if (state.content === undefined) return;
-    // The stored sandbox state tells the next owner whether the sandbox ran on after its newest checkpoint.
-    const { state: stored } = state.content.record;
-    await state.commit({ ...state.content, record: { ...record, state: stored } });
   }
 
   #newRecord(id: SandboxId, owner: KeyHolder, wanted: NewSandbox, state: SandboxRecord["state"]): SandboxRecord {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Clock, Provider, SandboxError } from "@sandpiper/core";
-import { DEFAULT_NETWORK_BUNDLES, type SandboxId } from "@sandpiper/protocol";
+import { completeNetwork, type NetworkBody, parseNetwork, type SandboxId } from "@sandpiper/protocol";
 import { MomentaryUsage } from "../auth/momentary-usage.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
 import { RateLimit } from "../auth/rate-limit.ts";
@@ -29,6 +29,7 @@ import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
 import { HostReserve } from "../sandboxes/host-reserve.ts";
+import { NetworkPolicies } from "../sandboxes/network-policies.ts";
 import { defaultPolicy } from "../sandboxes/new-sandbox.ts";
 import { NodePhase } from "../sandboxes/node-phase.ts";
 import { NodePool } from "../sandboxes/node-pool.ts";
@@ -36,9 +37,11 @@ import { NodeVolumes } from "../sandboxes/node-volumes.ts";
 import { Providers } from "../sandboxes/providers.ts";
 import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import { SandboxNames } from "../sandboxes/sandbox-names.ts";
+import { SandboxNetworks } from "../sandboxes/sandbox-networks.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { SandboxService } from "../sandboxes/sandbox-service.ts";
 import { SealedStates } from "../store/sealed-states.ts";
+import { configuredBundles, createNetworks } from "./create-networks.ts";
 import type { Storage } from "./storage.ts";
 
 export interface DomainOptions {
@@ -46,6 +49,8 @@ export interface DomainOptions {
   readonly phase?: NodePhase | undefined;
   /** Replaces the configured providers; for tests. */
   readonly providers?: readonly Provider[] | undefined;
+  /** Ports of this machine that sandboxes never reach; the configured one by default. */
+  readonly ownPorts?: (() => readonly number[]) | undefined;
   /** Receives what the lease guard must kill to end an instance. */
   readonly killList?: ProviderOptions["killList"];
   /** Receives the instant until which a sandbox may run here. */
@@ -81,8 +86,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const { clock, phase = new NodePhase(), onHandoff, observeExec, observeCheckpoint, observeCreate } = options;
   const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
   const { defaultProvider, imagesDir, maxSandboxes, maxRecordBytes, rateLimits } = config;
+  const { network, ...ownDefaults } = config.defaults;
   const defaults = {
-    ...config.defaults,
+    ...ownDefaults,
     provider: defaultProvider,
     containerImage: config.docker.image,
     checkpointPolicy: defaultPolicy(config.defaults.checkpoints, { isClustered: cluster !== undefined }),
@@ -137,6 +143,19 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
         isNamed: async (id, name) => (await ownership.peek(id))?.record.name === name,
       }),
   });
+  const bundles = configuredBundles(config);
+  const policies = new NetworkPolicies({ keys, bundles, defaultNetwork: parseNetwork(network) as NetworkBody });
+  const networks = createNetworks(config, {
+    clock,
+    sink: flows,
+    approvals,
+    ownPorts: options.ownPorts ?? (() => [config.port]),
+    onError,
+  });
+  registry.observeAttached((sandbox, record) =>
+    networks.serve(sandbox, record.tenant, record.network ?? completeNetwork("none")),
+  );
+  const sandboxNetworks = new SandboxNetworks({ ...shared, policies, networks });
   const volumes = new NodeVolumes({ records: keptVolumes, registry, providers, clock });
   const failedCreates = new RateLimit({
     name: "failed_creates",
@@ -149,6 +168,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     ...shared,
     volumes,
     names,
+    policies,
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
@@ -161,7 +181,8 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const saveRestore = new SaveRestore({ ...shared, observeCheckpoint, onError });
   const checkpoints = new Checkpoints({ ...shared, saveRestore, onDamaged: onError });
   const prepared = new PreparedInstances({ providers, clock, onError });
-  const forks = new Forks({ ...shared, volumes, names, failedCreates, sandboxes, checkpoints, saveRestore, prepared });
+  const copies = { volumes, names, policies, failedCreates, sandboxes, checkpoints, saveRestore, prepared };
+  const forks = new Forks({ ...shared, ...copies });
   const automatic = new AutomaticCheckpoints({
     clock,
     policyOf: (id) => registry.running(id)?.record.checkpointPolicy,
@@ -224,7 +245,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     feed,
     flows,
     approvals,
-    networkBundles: DEFAULT_NETWORK_BUNDLES,
+    networkBundles: bundles,
+    networks,
+    sandboxNetworks,
     access,
     providers,
     pool,

@@ -67,6 +67,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   // Storage
   let domain: Domain | undefined;
   let releases: ReleaseKeeper | undefined;
+  let listening: Edges | undefined;
   const describe = () => ({
     isDraining: phase.isDraining,
     sandboxes: domain?.registry.runningCount ?? 0,
@@ -93,6 +94,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     phase,
     providers: options.providers,
     killList: guardProcess?.killList,
+    ownPorts: () => [Number(listening && new URL(listening.url).port) || config.port],
     onDeadline: (id, deadlineMs) => guard?.setDeadline(id, deadlineMs),
     onHandoff: ({ id, ...report }) => logger.info({ sandboxId: id, ...report }, "handed off a sandbox"),
     onError,
@@ -161,6 +163,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   const edges: Edges = undo.use(
     await openEdges({ config, storage, domain, saved, webhooks, nodes, metrics, version, logger }),
   );
+  listening = edges;
   metrics.collectFrom({
     sandboxes: () => countByState(registry.current()),
     pools: () => pool.list(),

@@ -29,6 +29,7 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     idleExcept: [],
     onExpiry: "destroy",
     onFailure: "restore",
+    network: null,
     failure: null,
     fidelity: "none",
     checkpointPolicy: null,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { instantSchema } from "./names.ts";
+import { networkBodySchema, networkPolicySchema } from "./network.ts";
 import { quotaSchema, tenantNameSchema, usageSchema } from "./quota.ts";
 
 /**
@@ -16,14 +17,22 @@ const fields = {
   expiresAt: instantSchema.nullable(),
 };
 
+/** The most open network that sandboxes of the key may have; null for no limit. Its `limits` do not count. */
+const maxNetworkSchema = networkBodySchema.nullable();
+
 export const createKeyBodySchema = z
-  .strictObject({ ...fields, quota: quotaSchema.partial() })
-  .partial({ tenant: true, scopes: true, expiresAt: true, quota: true })
+  .strictObject({ ...fields, quota: quotaSchema.partial(), maxNetwork: maxNetworkSchema })
+  .partial({ tenant: true, scopes: true, expiresAt: true, quota: true, maxNetwork: true })
   .meta({ id: "CreateKey" });
 
 /** Omitted limits stay as they are; null removes one. */
 export const updateKeyBodySchema = z
-  .strictObject({ name: fields.name, expiresAt: fields.expiresAt, quota: quotaSchema.partial() })
+  .strictObject({
+    name: fields.name,
+    expiresAt: fields.expiresAt,
+    quota: quotaSchema.partial(),
+    maxNetwork: maxNetworkSchema,
+  })
   .partial()
   .meta({ id: "UpdateKey" });
 
@@ -32,6 +41,7 @@ export const keyResourceSchema = z
     id: z.string(),
     ...fields,
     quota: quotaSchema,
+    maxNetwork: networkPolicySchema.nullable(),
     createdAt: instantSchema,
     revokedAt: instantSchema.nullable(),
     usage: usageSchema.optional(),

@@ -5,6 +5,7 @@ import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema, keyResourceSchema, updateKeyBodySchema } from "./key.ts";
 import { machineRoutes } from "./machine-routes.ts";
+import { networkBodySchema, networkPolicySchema } from "./network.ts";
 import { networkAuditRoutes } from "./network-audit-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
@@ -91,6 +92,23 @@ export const routes = {
   ...checkpointRoutes,
   ...containerRoutes,
   ...machineRoutes,
+  getSandboxNetwork: {
+    ...look,
+    path: `${SANDBOX}/network`,
+    summary: "Get which hosts a sandbox reaches",
+    access: "sandbox",
+    answer: json(networkPolicySchema),
+  },
+  setSandboxNetwork: {
+    ...change,
+    method: "PUT",
+    path: `${SANDBOX}/network`,
+    summary: "Set which hosts a sandbox reaches; applies at once and ends connections that are no longer allowed",
+    // Not with the sandbox's token: code inside may have it, and must not open its own network.
+    access: "sandboxes",
+    body: json(networkBodySchema),
+    answer: json(networkPolicySchema),
+  },
   ...networkAuditRoutes,
 
   startProcess: {

@@ -17,6 +17,7 @@ import {
   pageSchema,
   queryNumberSchema,
 } from "./names.ts";
+import { networkBodySchema, networkPolicySchema } from "./network.ts";
 
 export const providerNameSchema = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local", "mock"]);
 
@@ -95,6 +96,8 @@ export const createSandboxBodySchema = z
     metadata: metadataSchema,
     ...kept,
     ...lifetimes,
+    /** Which hosts it reaches; the default is the node's, and `none` unless its operator sets another. */
+    network: networkBodySchema,
     /** Start from this checkpoint; the options that it determines must then be omitted. */
     checkpoint: checkpointIdSchema,
     /** Null, the default, takes no automatic checkpoints. */
@@ -150,6 +153,7 @@ export const sandboxResourceSchema = z
     user: shape.user.nullable(),
     timeoutMs: shape.timeoutMs.nullable(),
     ...lifetimes,
+    network: networkPolicySchema,
     /** When its ttl ends; null for never. */
     expiresAt: instantSchema.nullable(),
     /** When its owner stopped it: it runs again after a start. Null if it was not stopped, or by its node. */

@@ -1,4 +1,4 @@
-import type { CreateSandboxBody, SandboxId, SandboxResource } from "@sandpiper/protocol";
+import { type CreateSandboxBody, completeNetwork, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import type { MemoryProcess } from "./memory-process.ts";
 
 /** By absolute path. */
@@ -14,7 +14,10 @@ export interface MemorySandbox {
   rollbacks: number;
 }
 
-export function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">): SandboxResource {
+export function newResource(
+  id: SandboxId,
+  { network = "none", ...body }: Omit<CreateSandboxBody, "env">,
+): SandboxResource {
   return {
     id,
     state: "ready",
@@ -40,6 +43,7 @@ export function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">)
     idleExcept: [],
     onExpiry: "destroy",
     onFailure: "restore",
+    network: completeNetwork(network),
     expiresAt: null,
     stoppedAt: null,
     failure: null,

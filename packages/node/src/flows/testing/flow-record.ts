@@ -12,6 +12,7 @@ export function flowRecord(fields: Partial<FlowRecord> = {}): FlowRecord {
     kind: "flow",
     name: "example.com",
     address: "203.0.113.1",
+    queryType: null,
     port: 443,
     pid: 41,
     program: "python3",

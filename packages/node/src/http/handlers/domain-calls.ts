@@ -20,6 +20,11 @@ export const domainCalls = {
     saved === undefined
       ? deps.sandboxes.health(principal, params.id)
       : { healthy: false, state: deps.access.resource(principal, saved.record, null).state },
+  getSandboxNetwork: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.sandboxNetworks.get(principal, params.id)
+      : deps.access.resource(principal, saved.record, null).network,
+  setSandboxNetwork: ({ principal, params, body, deps }) => deps.sandboxNetworks.set(principal, params.id, body),
   getSandboxMetrics: ({ open }) => open().metrics(),
   forkSandbox: ({ principal, params, body, deps }) => itemsOf(deps.forks.fork(principal, params.id, body)),
   pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),

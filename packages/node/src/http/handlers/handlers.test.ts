@@ -6,12 +6,13 @@ import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { handlers } from "./handlers.ts";
 import { imageHandlers } from "./images.ts";
+import { networkAuditHandlers } from "./network-audit.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
 
 it("exactly one handler exists for each operation of the table", () => {
   const groups = [archiveHandlers, domainCalls, eventHandlers, fileHandlers, imageHandlers, processHandlers];
-  const named = [...groups, sandboxHandlers].flatMap((group) => Object.keys(group));
+  const named = [...groups, networkAuditHandlers, sandboxHandlers].flatMap((group) => Object.keys(group));
   expect(named.sort()).toEqual(Object.keys(routes).sort());
   expect(Object.keys(handlers).sort()).toEqual(named);
 });

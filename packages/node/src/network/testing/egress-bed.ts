@@ -11,7 +11,6 @@ import { type ApprovalRequest, denyAll } from "../approvals.ts";
 import { Egress } from "../egress.ts";
 import type { EgressParts } from "../egress-parts.ts";
 import { noInterceptor } from "../interceptor.ts";
-import { noNetworkMetrics } from "../network-metrics.ts";
 import { ReachableAddresses } from "../reachable-addresses.ts";
 import type { Resolution } from "../resolver.ts";
 import { FakeFlow, type FakeFlowOptions } from "./fake-flow.ts";
@@ -53,7 +52,6 @@ export class EgressBed implements AsyncDisposable {
           opened: (record) => void this.records.opened.push(record),
           closed: (record) => void this.records.closed.push(record),
         },
-        metrics: noNetworkMetrics,
         takeConnection: () => ({ [Symbol.dispose]() {} }),
         ...parts,
       },

@@ -11,6 +11,7 @@ export const sandboxReasons = {
   invalid_state: { code: "failed_precondition", meaning: "The operation needs the sandbox in another state.", hint: "read the state of the sandbox, and its failure if it has one", details: { expected: "string", actual: "string" } },
   invalid_target: { code: "invalid_argument", meaning: "The target of a warm pool is not a whole number, at least 0.", hint: "give a whole number, 0 for none", details: { target: "number" } },
   manager_closed: { code: "failed_precondition", meaning: "The manager has been closed and creates no sandboxes.", hint: "create a new SandboxManager" },
+  network_limit: { code: "permission_denied", meaning: "The key's sandboxes may not have so open a network.", hint: "ask for a network within the key's maxNetwork, or have an administrator change it: sandpiper keys update", details: { key: "string", maxNetwork: "string" } },
   no_such_sandbox: { code: "not_found", meaning: "No sandbox with this id exists, or the credential may not see it.", hint: "list the sandboxes to see their ids", details: { id: "string?" } },
   no_such_network_request: { code: "not_found", meaning: "The sandbox has no such network request: it was decided, or timed out.", hint: "list the requests that wait: sandpiper net requests SANDBOX, sandbox.network.requests(), or GET …/network/requests" },
   not_found_yet: { code: "unavailable", meaning: "The provider has not reported the instance of the sandbox yet.", hint: "retry shortly; the node's log shows whether the provider answers", details: { id: "string", state: "string" } },
@@ -31,6 +32,8 @@ export const sandboxReasons = {
   sandbox_stopped: { code: "unavailable", meaning: "The sandbox is being saved, or was stopped.", hint: "resume it, or retry: it may be running elsewhere by now", details: { expected: "string?", actual: "string?" } },
   session_taken_over: { code: "failed_precondition", meaning: "Another client has taken over the session with the sandbox's token.", hint: "attach again when that client has left, or take the sandbox over with its token" },
   stopped_by_owner: { code: "failed_precondition", meaning: "The sandbox was stopped on request and runs nothing.", hint: "start it: sandpiper start SANDBOX, sandbox.start(), or POST …/start", details: { id: "string", state: "string" } },
+  too_many_rules: { code: "invalid_argument", meaning: "The sandbox's network has as many rules as it may have.", hint: "set a network with fewer rules; wildcards and bundles replace many", details: { maxRules: "number" } },
+  unknown_bundle: { code: "invalid_argument", meaning: "The node has no bundle of this name for network rules.", hint: "name a bundle of this node, or add it to the node's setting network.bundles", details: { bundle: "string", known: "string[]" } },
   unknown_provider: { code: "invalid_argument", meaning: "The node has no provider of this name.", hint: "name a provider of this node, or enable it with the node's setting providers", details: { provider: "string", known: "string[]" } },
   provider_not_configured: { code: "failed_precondition", meaning: "The node was started without the provider of this sandbox.", hint: "add the provider that created this sandbox to the node's setting providers" },
 } as const satisfies Record<string, ErrorReasonEntry>;
