@@ -4,6 +4,7 @@ use sandpiper_agent::redirect::{self, ADDRESS, CLOSED_PORT, DNS_PORT, TCP_PORT};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::process::Command;
 use std::time::Duration;
 
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -146,4 +147,17 @@ fn a_second_set_up_changes_nothing() {
     let listener = TcpListener::bind(("127.0.0.1", TCP_PORT)).unwrap();
     let _client = TcpStream::connect((ELSEWHERE, 443)).unwrap();
     assert_eq!(original_destination(&listener.accept().unwrap().0), SocketAddrV4::new(ELSEWHERE, 443));
+}
+
+#[test]
+fn what_leaves_by_another_device_stays_as_it_is() {
+    if !enter_namespace() {
+        return;
+    }
+    let add = "ip link add engine type veth && ip addr add 172.17.0.1/16 dev engine && ip link set engine up";
+    assert!(Command::new("sh").args(["-c", add]).status().unwrap().success());
+    let _agent = TcpListener::bind(("127.0.0.1", TCP_PORT)).unwrap();
+    // Nothing answers there.
+    let container = SocketAddrV4::new(Ipv4Addr::new(172, 17, 0, 2), 80);
+    assert!(TcpStream::connect_timeout(&container.into(), Duration::from_millis(100)).is_err());
 }

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
 import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { cacheDirectory, repoDirectory } from "./directories.mjs";
@@ -10,6 +10,8 @@ import { SetupError } from "./setup-error.mjs";
 const META_PACKAGE = "linux-image-cloud-amd64";
 const PART = "kernel";
 const root = join(cacheDirectory, "kernel");
+const RECIPE = "modules.txt";
+const recipe = join(repoDirectory, "images/kernel", RECIPE);
 const problem = {
   missing: "A kernel for virtual machines: set-up takes Debian's, which needs root on a Debian or Ubuntu.",
   remedy: "Copy ~/.cache/sandpiper/kernel from a Debian machine, on which root has run `npm run setup kernel`.",
@@ -18,9 +20,15 @@ const problem = {
 /** @returns {import("./plan.mjs").Plan} */
 export function planKernel() {
   const version = kernelVersion();
-  if (version !== undefined) return { detail: join(root, version, "vmlinuz"), problems: [] };
+  // Without Debian's packages the modules of an earlier recipe remain, and machines lack what only new ones do.
+  if (version !== undefined && (hasRecipe(version) || !hasDebianPackages())) {
+    return { detail: join(root, version, "vmlinuz"), problems: [] };
+  }
   if (!hasDebianPackages()) return { detail: "missing", problems: [problem] };
-  const fetchOnce = async () => (kernelVersion() === undefined ? fetchKernel() : undefined);
+  const fetchOnce = async () => {
+    const current = kernelVersion();
+    if (current === undefined || !hasRecipe(current)) await fetchKernel();
+  };
   return {
     detail: root,
     problems: [],
@@ -31,8 +39,15 @@ export function planKernel() {
 
 /** The version of the cached kernel. Set-up downloads a newer one when the cached one is removed. */
 export function kernelVersion() {
-  const versions = existsSync(root) ? readdirSync(root) : [];
-  return versions.find((version) => existsSync(join(root, version, "vmlinuz")));
+  const all = existsSync(root) ? readdirSync(root) : [];
+  const versions = all.filter((version) => existsSync(join(root, version, "vmlinuz")));
+  return versions.find(hasRecipe) ?? versions[0];
+}
+
+/** Whether the modules beside the cached kernel are those of this recipe. @param {string} version */
+function hasRecipe(version) {
+  const used = join(root, version, RECIPE);
+  return existsSync(used) && readFileSync(used, "utf8") === readFileSync(recipe, "utf8");
 }
 
 /** Debian's cloud kernel, which is made for virtual machines, and the modules that the agent loads. */
@@ -53,8 +68,12 @@ async function fetchKernel() {
     const kernel = readdirSync(join(unpacked, "boot")).find((file) => file.startsWith("vmlinuz-"));
     if (kernel === undefined) throw noKernel(version);
     cpSync(join(unpacked, "boot", kernel), join(draft, "vmlinuz"));
-    copyModules(unpacked, { list: join(repoDirectory, "images/kernel/modules.txt"), to: join(draft, "modules") });
-    publish(draft, join(root, version));
+    copyModules(unpacked, { list: recipe, to: join(draft, "modules") });
+    cpSync(recipe, join(draft, RECIPE));
+    const target = join(root, version);
+    // A kernel with the modules of an earlier recipe; machines that run do not read it any more.
+    if (existsSync(target)) renameSync(target, join(unpacked, "earlier"));
+    publish(draft, target);
   });
   reportComplete(PART, join(root, version));
 }

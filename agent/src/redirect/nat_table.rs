@@ -14,6 +14,9 @@ const ENTRY_BYTES: usize = 112;
 const HOOKS: usize = 5;
 const ACCEPT: i32 = -2;
 const PORT_SPECIFIED: u32 = 2;
+/// Where everything leaves that has no route of its own. An engine in a virtual machine has other devices, for its
+/// containers.
+const DEVICE: &[u8; 3] = b"lo\0";
 
 /// The chains in the order of their hooks, of which the third is FORWARD.
 const CHAINS: [Chain; 4] = [
@@ -102,7 +105,7 @@ impl Table {
         }
     }
 
-    /// `struct ipt_entry`, its matches and its target. Protocol 0 means any.
+    /// `struct ipt_entry`, its matches and its target. Protocol 0 means any, on any device.
     fn push_entry(&mut self, network: Option<Network>, protocol: libc::c_int, matches: &[u8], target: &[u8]) {
         let any = Network { address: Ipv4Addr::UNSPECIFIED, mask: Ipv4Addr::UNSPECIFIED };
         let Network { address, mask } = network.unwrap_or(any);
@@ -110,6 +113,10 @@ impl Table {
         let mut entry = [0; ENTRY_BYTES];
         entry[4..8].copy_from_slice(&address.octets());
         entry[12..16].copy_from_slice(&mask.octets());
+        if protocol != 0 {
+            entry[32..35].copy_from_slice(DEVICE);
+            entry[64..67].fill(u8::MAX);
+        }
         entry[80..82].copy_from_slice(&(protocol as u16).to_ne_bytes());
         entry[88..90].copy_from_slice(&(target_at as u16).to_ne_bytes());
         entry[90..92].copy_from_slice(&((target_at + target.len()) as u16).to_ne_bytes());

@@ -13,6 +13,7 @@ pub struct Network {
     pub mask: Ipv4Addr,
 }
 
+/// Redirection concerns only what would leave over the loopback device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// Leaves packets to this network as they are.
