@@ -29,7 +29,7 @@ fn run(args: args::Args) -> std::io::Result<()> {
     if args.is_init {
         init::boot(&args)?;
     }
-    startup::join_network(&args);
+    startup::join_network(&args)?;
     let startup = startup::prepare()?;
     startup::open_dirs(&args);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

@@ -3,7 +3,7 @@
 use crate::args::{Args, Network};
 use crate::os::log::attempt;
 use crate::os::user::{self, User};
-use crate::os::{allocator, check, own};
+use crate::os::{allocator, capability, check, own};
 use crate::redirect;
 use std::fs::{OpenOptions, Permissions};
 use std::io;
@@ -81,14 +81,19 @@ fn raise_open_files() -> Option<libc::rlimit> {
     }
 }
 
-/// A failure is logged: without the redirection a sandbox only has no network, because it has no device either.
-pub fn join_network(args: &Args) {
+/// A failure of the redirection is logged: without it a sandbox only has no network, because it has no device either. In
+/// a container the agent has the right to change the network only for this; in a machine of its own root keeps it.
+pub fn join_network(args: &Args) -> io::Result<()> {
     if args.network == Network::Private {
         attempt("redirect the network to the agent", redirect::set_up());
+        if !args.is_init {
+            capability::drop_network_administration()?;
+        }
     }
     if args.network != Network::Shared {
         attempt("set the name server", redirect::set_name_server());
     }
+    Ok(())
 }
 
 /// Makes fresh volumes, which belong to root, writable for all users inside. A failure is logged: the program that needs

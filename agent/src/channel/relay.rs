@@ -1,6 +1,7 @@
 //! Copies bytes between stdio and an agent, for a host that can run a program beside the agent but cannot connect to it.
 
 use crate::args::ChannelKind;
+use crate::os::capability;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -20,6 +21,8 @@ pub fn run(channel: &ChannelKind) -> io::Result<()> {
     let ChannelKind::Abstract(name) = channel else {
         return Err(io::Error::other("--relay needs --channel unix:@NAME"));
     };
+    // An engine starts it with all rights of the container, of which the agent has given some up.
+    capability::drop_network_administration()?;
     let mut agent = connect(&SocketAddr::from_abstract_name(name)?)?;
     let mut to_agent = agent.try_clone()?;
     // As files: the standard library would buffer lines.

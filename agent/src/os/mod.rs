@@ -1,6 +1,7 @@
 //! What the agent asks of the operating system.
 
 pub mod allocator;
+pub mod capability;
 pub mod descriptor;
 pub mod dir_changes;
 pub mod inotify;

@@ -7,7 +7,7 @@ import { AGENT_PROGRAM } from "../storage/agent-volume.ts";
 import { openDirArguments } from "../storage/volumes.ts";
 import { userOf } from "./image-user.ts";
 import { containerName } from "./inspect-container.ts";
-import { networkOf } from "./network.ts";
+import { NO_NETWORK, networkOf } from "./network.ts";
 import { publishedPorts } from "./ports.ts";
 import { serviceLabels } from "./service.ts";
 
@@ -29,6 +29,14 @@ const TASKS_PER_PROCESS = 4;
  */
 const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
 
+/**
+ * What the agent needs to redirect the network of a container that has no device. The agent drops both before it starts
+ * any process.
+ */
+const REDIRECT_CAPABILITIES = ["NET_ADMIN", "SETPCAP"];
+/** An address that the container redirects to the agent. */
+const NAME_SERVER = "10.0.2.3";
+
 /** The default user of images that set none; the agent uses root where this user does not exist. */
 const DEFAULT_USER = "user";
 
@@ -47,13 +55,15 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
   const { spec, image, mounts, home, runtime, channel } = options;
   const { ExposedPorts, PortBindings } = publishedPorts(spec);
   const user = defaultUser(image);
+  const isRedirected = networkOf(spec) === NO_NETWORK;
+  const network = isRedirected ? ["--network", "private"] : [];
   return {
     name: containerName(spec.id),
     Image: image.id,
     Hostname: "sandpiper",
     User: "0:0",
     Entrypoint: [AGENT_PROGRAM],
-    Cmd: ["--channel", channel, "--default-user", user, ...openDirArguments(spec, home)],
+    Cmd: ["--channel", channel, "--default-user", user, ...network, ...openDirArguments(spec, home)],
     // As the agent's channel, the standard streams must outlive each attached client.
     OpenStdin: channel === "stdio",
     StdinOnce: false,
@@ -72,10 +82,12 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
       ...limits(spec, runtime),
       Mounts: [...mounts],
       NetworkMode: networkOf(spec),
+      // The agent could not change the file in a container whose files are read-only.
+      ...(isRedirected ? { Dns: [NAME_SERVER] } : {}),
       PortBindings,
       Privileged: false,
       CapDrop: ["ALL"],
-      CapAdd: [...CAPABILITIES],
+      CapAdd: [...CAPABILITIES, ...(isRedirected ? REDIRECT_CAPABILITIES : [])],
       SecurityOpt: ["no-new-privileges"],
       // Missing in the types of dockerode.
       ...{ CgroupnsMode: "private" },
