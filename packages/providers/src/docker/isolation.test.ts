@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
+import { probeNetwork, REFUSES_AT_ONCE } from "../host/testing/probe-network.ts";
 import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
@@ -10,7 +11,9 @@ import { createDockerFixture } from "./testing/fixture.ts";
 const secret = `secret-${crypto.randomUUID()}`;
 const root = { user: "root" };
 const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
-/** Their bits, in the format of /proc. */
+/** For the network alone, until it is set up. */
+const DROPPED_BY_AGENT = ["NET_ADMIN", "SETPCAP"];
+/** The bits of the first ones, in the format of /proc. */
 const CAPABILITY_MASK = "00000000000004fb";
 
 process.env["SANDPIPER_TEST_SECRET"] = secret;
@@ -33,7 +36,8 @@ describe("a container", () => {
       UsernsMode: "",
       RestartPolicy: { Name: "no" },
     });
-    expect(found.HostConfig.CapAdd?.map((name: string) => name.replace("CAP_", ""))).toEqual(CAPABILITIES);
+    const added = found.HostConfig.CapAdd?.map((name: string) => name.replace("CAP_", ""));
+    expect(added).toEqual([...CAPABILITIES, ...DROPPED_BY_AGENT]);
   });
 
   it("shows no secret to other clients of the engine", async () => {
@@ -123,6 +127,30 @@ client = socket.create_connection(server.getsockname())
 client.sendall(b"inside")
 print(server.accept()[0].recv(6).decode())`;
     expect((await sandbox.exec(["python3", "-c", code])).stdout).toBe("inside\n");
+  });
+});
+
+describe("a container without a network of the engine", () => {
+  it("refuses connections and datagrams to other machines at once, and root cannot change that", async () => {
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
+    for (const attempt of [
+      "ip addr add 10.9.9.9/24 dev lo",
+      "ip route del default",
+      "ip link set lo down",
+      "python3 -c 'import socket; socket.socket().setsockopt(0, 64, bytes(96))'",
+      "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)'",
+      "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 768)'",
+    ]) {
+      expect((await sandbox.exec(attempt, root)).exitCode, attempt).not.toBe(0);
+    }
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
+  });
+
+  it("asks the agent for names, also if its files are read-only", async () => {
+    await using readOnly = await fixture.create({ container: { isRootReadOnly: true } });
+    for (const each of [sandbox, readOnly]) {
+      expect((await each.exec("grep ^nameserver /etc/resolv.conf")).stdout).toBe("nameserver 10.0.2.3\n");
+    }
   });
 });
 

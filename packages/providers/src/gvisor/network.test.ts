@@ -3,6 +3,7 @@ import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
+import { probeNetwork, REFUSES_AT_ONCE } from "../host/testing/probe-network.ts";
 import { freshDirectory, putScript, shared } from "../host/testing/shared.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
 
@@ -10,27 +11,9 @@ const fixture = await shared(createGvisorFixture());
 const sandbox = await fixture.create();
 const checkpoint = freshDirectory("checkpoint");
 
-/** Prints what ends a connection and a datagram. */
-const PROBE = `import socket
-tcp = socket.socket()
-tcp.settimeout(20)
-try:
-  tcp.connect(("192.0.2.1", 80))
-  print("tcp", tcp.recv(1))
-except OSError as error: print("tcp", type(error).__name__)
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.settimeout(20)
-udp.connect(("192.0.2.1", 443))
-udp.send(b"quic")
-try: udp.recv(1)
-except OSError as error: print("udp", type(error).__name__)`;
-const ENDS_AT_ONCE = /^tcp (ConnectionRefusedError|ConnectionResetError|b'')\nudp ConnectionRefusedError\n$/;
-
-const probe = async (on: Sandbox) => (await on.exec(["python3", "-c", PROBE])).stdout;
-
 describe("the network of a sandbox without a policy", () => {
   it("ends connections and datagrams to other machines at once", async () => {
-    expect(await probe(sandbox)).toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
   });
 
   it("has no device but loopback, and no route for IPv6", async () => {
@@ -47,16 +30,16 @@ describe("the network of a sandbox without a policy", () => {
   it("is the same in a sandbox that is restored", async () => {
     await sandbox.checkpoint(checkpoint, { keepsRunning: true });
     await using restored = await restore(sandbox);
-    expect(await probe(restored)).toMatch(ENDS_AT_ONCE);
-    expect(await probe(sandbox)).toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(restored)).toMatch(REFUSES_AT_ONCE);
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
   });
 
   it("reaches a sandbox that was saved by a release without it", async () => {
     await using old = await Sandbox.create(fixture.newProvider({ runsc: await runscWithoutNetwork() }), fixture.config);
-    expect(await probe(old)).not.toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(old)).not.toMatch(REFUSES_AT_ONCE);
     await old.checkpoint(checkpoint, { keepsRunning: true });
     await using restored = await restore(old);
-    expect(await probe(restored)).toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(restored)).toMatch(REFUSES_AT_ONCE);
   });
 });
 
@@ -75,7 +58,7 @@ describe("root in a sandbox", () => {
   ])("cannot %s", async (_, command) => {
     const { exitCode } = await sandbox.exec(command, { user: "root" });
     expect(exitCode).not.toBe(0);
-    expect(await probe(sandbox)).toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
   });
 
   it("changes nothing outside of a network namespace of its own", async () => {
@@ -83,7 +66,7 @@ describe("root in a sandbox", () => {
       "ip link set lo up; ip addr add 10.0.2.2/24 dev lo; ip route add default via 10.0.2.1 dev lo; ip addr";
     const { stdout } = await sandbox.exec(`unshare -Urn sh -c '${inside}'`, { user: "root" });
     expect(stdout).toContain("lo");
-    expect(await probe(sandbox)).toMatch(ENDS_AT_ONCE);
+    expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
   });
 });
 

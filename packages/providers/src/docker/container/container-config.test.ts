@@ -44,6 +44,15 @@ describe("the configuration of a container", () => {
     expect(Ulimits).toContainEqual({ Name: "nproc", Soft: 100, Hard: 100 });
   });
 
+  it("lets the agent set up the network of a container without one, and leaves networks of the engine alone", () => {
+    expect(config().Cmd).toEqual(expect.arrayContaining(["--network", "private"]));
+    expect(config().HostConfig).toMatchObject({ NetworkMode: "none", CapAdd: expect.arrayContaining(["NET_ADMIN"]) });
+    const joined = config(undefined, {}, { network: "bridge" });
+    expect(joined.Cmd).not.toContain("--network");
+    expect(joined.HostConfig?.CapAdd).not.toContain("NET_ADMIN");
+    expect(joined.HostConfig?.Dns).toBeUndefined();
+  });
+
   it("contains neither the environment nor the labels of the sandbox", () => {
     expect(JSON.stringify(config())).not.toContain("secret");
     expect(config().Env).toBeUndefined();
