@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::calls::quiesce_gate::QuiesceGate;
 use crate::init;
+use crate::net::guest_network::GuestNetwork;
 use crate::os::random_id;
 use crate::process::table::ProcessTable;
 use crate::process::{environment, language};
@@ -15,6 +16,7 @@ pub struct Agent {
     /// The host sets it with system.thaw.
     pub epoch: Cell<u64>,
     pub gate: Rc<QuiesceGate>,
+    pub network: Rc<GuestNetwork>,
     pub processes: Rc<ProcessTable>,
     /// Searched for at quiesce, when no caller waits.
     languages: RefCell<Option<Vec<&'static str>>>,
@@ -28,6 +30,7 @@ impl Agent {
             boot_id: random_id(),
             epoch: Cell::new(0),
             gate: Rc::default(),
+            network: Rc::default(),
             languages: RefCell::default(),
         })
     }

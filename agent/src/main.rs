@@ -1,4 +1,4 @@
-use sandpiper_agent::{agent::Agent, args, channel, init, os::log, process, startup};
+use sandpiper_agent::{agent::Agent, args, args::Network, channel, init, net, os::log, process, startup};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -37,6 +37,9 @@ fn run(args: args::Args) -> std::io::Result<()> {
         let exit_on_eof = args.exit_on_eof;
         let kills_largest = args.kills_largest;
         let agent = Agent::new(args, startup.open_files);
+        if agent.args.network != Network::Shared {
+            log::attempt("listen for redirected connections", net::listen::start(&agent.network));
+        }
         let reaper = spawn_local(process::reaper::run(Rc::clone(&agent.processes), startup.signals));
         if kills_largest {
             spawn_local(process::memory_guard::run(Rc::clone(&agent.processes)));

@@ -15,6 +15,7 @@ const order = [
   "watch",
   "process",
   "init",
+  "net",
   "agent",
   "methods",
   "channel",

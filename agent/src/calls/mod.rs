@@ -5,4 +5,5 @@ pub mod json_lines;
 pub mod outbox;
 pub mod quiesce_gate;
 pub mod try_join;
+pub mod tunnel;
 pub mod window;

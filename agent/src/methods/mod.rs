@@ -10,7 +10,6 @@ mod net_accept;
 mod net_serve;
 mod port_dial;
 mod port_list;
-mod port_watch;
 mod process;
 mod seed_protocol;
 mod system;
@@ -67,12 +66,12 @@ methods! {
     "file.watch" => file_watch::run(&agent, call).await,
     "system.metrics" => system_metrics::run(),
     "port.dial" => port_dial::run(&agent, call).await,
-    "port.list" => port_list::run(),
-    "port.watch" => port_watch::run(call).await,
-    "net.serve" => net_serve::run(call).await,
-    "net.accept" => net_accept::run(call).await,
-    "net.refuse" => net::refuse(call),
-    "net.answer" => net::answer(call),
+    "port.list" => port_list::list(&agent),
+    "port.watch" => port_list::watch(&agent, call).await,
+    "net.serve" => net_serve::run(&agent, call).await,
+    "net.accept" => net_accept::run(&agent, call).await,
+    "net.refuse" => net::refuse(&agent, call),
+    "net.answer" => net::answer(&agent, call),
 }
 
 pub fn works_while_quiesced(method: &str) -> bool {

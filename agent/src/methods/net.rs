@@ -1,17 +1,20 @@
 //! The methods of the network that are one request and one answer.
 
+use crate::agent::Agent;
 use crate::calls::call::Call;
-use crate::error::{AgentError, Code, Result};
+use crate::error::Result;
+use crate::net::dns::answer::Answer;
+use crate::net::dns::query::{Query, ResponseCode};
+use crate::net::dns::record_type::RecordType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
-struct Refuse {
-    #[serde(rename = "flow")]
-    _flow: u64,
+struct RefuseParams {
+    flow: u64,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
     StandIn,
@@ -22,23 +25,35 @@ enum Outcome {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    #[serde(rename = "query")]
-    _query: u64,
-    #[serde(rename = "outcome")]
-    _outcome: Outcome,
+struct AnswerParams {
+    query: u64,
+    outcome: Outcome,
 }
 
-pub fn refuse(mut call: Call) -> Result<Value> {
-    call.params::<Refuse>()?;
+pub fn refuse(agent: &Agent, mut call: Call) -> Result<Value> {
+    let params: RefuseParams = call.params()?;
+    // Dropping the socket resets the connection.
+    drop(agent.network.subscription().and_then(|subscription| subscription.take_flow(params.flow)));
     Ok(json!({}))
 }
 
-pub fn answer(mut call: Call) -> Result<Value> {
-    call.params::<Answer>()?;
+pub fn answer(agent: &Agent, mut call: Call) -> Result<Value> {
+    let params: AnswerParams = call.params()?;
+    if let Some(subscription) = agent.network.subscription() {
+        subscription.answer(params.query, |query| answer_with(agent, params.outcome, query));
+    }
     Ok(json!({}))
 }
 
-pub fn no_such_flow(flow: u64) -> AgentError {
-    AgentError::new(Code::NotFound, "no_such_flow", format!("flow {flow} does not wait"))
+fn answer_with(agent: &Agent, outcome: Outcome, query: &Query) -> Answer {
+    match outcome {
+        Outcome::StandIn if query.record_type == RecordType::A => {
+            Answer::Address(agent.network.stand_ins.borrow_mut().address_of(&query.name))
+        }
+        // An address of IPv6 or the hints of HTTPS would lead past the stand-in address.
+        Outcome::StandIn | Outcome::Empty => Answer::Empty(ResponseCode::NoError),
+        Outcome::NameError => Answer::Empty(ResponseCode::NameError),
+        Outcome::Refused => Answer::Empty(ResponseCode::Refused),
+        Outcome::ServerFailure => Answer::Empty(ResponseCode::ServerFailure),
+    }
 }

@@ -7,6 +7,7 @@ pub mod dir_changes;
 pub mod inotify;
 pub mod log;
 pub mod memory;
+pub mod real_ids;
 pub mod small_file;
 pub mod user;
 

@@ -26,6 +26,8 @@ pub struct ProcessTable {
     oom_kills: OomKills,
     /// Notified of each new process.
     pub started: Notify,
+    /// Wakes whoever waits for the next new process.
+    pub any_started: Notify,
     pub prepared_pipes: PreparedPipes,
     /// The limit on open files for processes, if the agent raised its own.
     pub open_files: Option<libc::rlimit>,
@@ -40,6 +42,7 @@ impl ProcessTable {
             exited: RefCell::default(),
             oom_kills: OomKills::new(is_machine),
             started: Notify::new(),
+            any_started: Notify::new(),
             prepared_pipes: PreparedPipes::default(),
             open_files,
         }
@@ -78,10 +81,15 @@ impl ProcessTable {
         self.oom_kills.any_new();
     }
 
+    pub fn is_idle(&self) -> bool {
+        self.running.borrow().is_empty()
+    }
+
     pub fn insert(&self, process: Rc<Process>) {
         self.running.borrow_mut().insert(process.pid, Rc::clone(&process));
         self.by_id.borrow_mut().insert(process.id.clone(), process);
         self.started.notify_one();
+        self.any_started.notify_waiters();
     }
 
     /// Call it before processes continue that were stopped for a lack of memory: those that the host has killed end then.

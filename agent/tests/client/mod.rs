@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod agent;
+pub mod network;
 pub mod pipes;
 pub mod processes;
 
