@@ -21,7 +21,9 @@ const order = [
   "handoff", // where a sandbox is, and moving it
   "reconcile", // a start's handling of earlier sandboxes
   "forward", // requests and streams to other nodes
+  "preview", // who may use a sandbox's ports, under which URLs
   "http", // REST
+  "proxy", // relays requests to ports of sandboxes
   "mcp", // MCP over HTTP
   "socket", // streams over WebSocket
   "session", // the protocol of /create and /attach

@@ -194,6 +194,20 @@ export {
   setPoolBodySchema,
 } from "./api/pool.ts";
 export {
+  type CreateLinkBody,
+  createLinkBodySchema,
+  type LinkResource,
+  linkResourceSchema,
+  type NewLink,
+  type PortResource,
+  type PreviewResource,
+  portListSchema,
+  portNumberSchema,
+  previewResourceSchema,
+  type SetPreviewBody,
+  setPreviewBodySchema,
+} from "./api/preview.ts";
+export {
   type ExecResultBody,
   execBodySchema,
   execResultSchema,

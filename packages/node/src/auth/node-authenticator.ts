@@ -1,8 +1,9 @@
-import { SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { SandboxError } from "@sandpiper/protocol";
 import type { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
 import type { KeyVerifier } from "./new-key.ts";
 import type { Authenticator, Principal } from "./principal.ts";
 import type { SandboxTokens } from "./sandbox-tokens.ts";
+import { tokenHolder } from "./token-holder.ts";
 
 export interface NodeAuthenticatorOptions {
   readonly keys: KeyVerifier;
@@ -44,24 +45,9 @@ export class NodeAuthenticator implements Authenticator {
     const sandboxId = tokens.verify(token);
     if (sandboxId === undefined) return undefined;
     const record = records.get(sandboxId);
-    if (record === undefined) return cluster ? this.#elsewhere(sandboxId) : undefined;
+    if (record === undefined) return cluster ? tokenHolder(sandboxId, records) : undefined;
     const { keyId, tenant, state } = record;
     return state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, keyId, tenant };
-  }
-
-  /** The key and the tenant are unknown until the sandbox's record arrives at this node. */
-  #elsewhere(sandboxId: SandboxId): Principal {
-    const { records } = this.#options;
-    return {
-      kind: "sandbox",
-      sandboxId,
-      get keyId() {
-        return records.get(sandboxId)?.keyId ?? "";
-      },
-      get tenant() {
-        return records.get(sandboxId)?.tenant ?? "";
-      },
-    };
   }
 }
 

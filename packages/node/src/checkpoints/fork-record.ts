@@ -31,6 +31,8 @@ export function forkOf(
     epoch: null,
     checkpointCount: 0,
     checkpointBytes: 0,
+    publicPorts: [],
+    linkEpoch: 0,
     stoppedAt: null,
   };
 }

@@ -231,6 +231,24 @@ export const nodeConfigSchema = z.strictObject({
         }),
     })
     .prefault({}),
+  previews: z
+    .strictObject({
+      domain: z
+        .string()
+        .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:\d{1,5})?$/)
+        .max(200)
+        .nullable()
+        .default(null)
+        .meta({
+          description:
+            "Domain of previews: a port of a sandbox is at <port>-<sandbox id>.<domain>. Its DNS needs a wildcard record that leads to the node, and the node or a proxy before it a wildcard certificate.",
+          allowed: "a domain such as preview.example.com, in lower case, with a port unless it is that of the scheme",
+        }),
+      scheme: z.enum(["https", "http"]).default("https").meta({
+        description: "Scheme of the URLs of previews below previews.domain.",
+      }),
+    })
+    .prefault({}),
   store: z
     .string()
     .regex(/^(file:\/\/\/|(s3|gs):\/\/[^/])\S*$/)

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { SandboxError } from "@sandpiper/core";
 import {
   errorFromBody,
@@ -16,7 +16,13 @@ import { nodeUnreachable, ownerUnreachable } from "../cluster/peer-errors.ts";
 import type { NodeLocation } from "../handoff/locator.ts";
 import type { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { type ClusterPage, clusterList, type SandboxListPage } from "./cluster-list.ts";
-import { type Bindings, pathOf, type RequestForwarder } from "./request-forwarder.ts";
+import {
+  type Bindings,
+  PREVIEW_HEADER,
+  pathOf,
+  type RelayedRequest,
+  type RequestForwarder,
+} from "./request-forwarder.ts";
 
 const MAX_NUDGE_BYTES = 1024;
 const nudgeSchema = z.strictObject({ sandbox: sandboxIdSchema });
@@ -78,6 +84,21 @@ export class Peers {
       const error = SandboxError.from(thrown);
       throw error.reason === "owner_unreachable" ? ownerUnreachable(url, error.cause, leaseEndsInMs) : error;
     }
+  }
+
+  /** The claim of a preview's request that another node forwarded; undefined for one that none forwarded. Throws `unauthenticated`. */
+  previewClaim({ method = "", url = "", headers }: IncomingMessage): string | undefined {
+    const [proof, claim] = [headers[NODE_PROOF_HEADER], headers[PREVIEW_HEADER]];
+    if (proof === undefined) return undefined;
+    const text = String(claim ?? "");
+    this.#options.proof.verify(String(proof), { method, path: url, body: Buffer.from(text) });
+    return text;
+  }
+
+  /** Opens the request of a preview's visitor at the node that owns the sandbox. */
+  openPreview(request: RelayedRequest, sandbox: SandboxId, { id, url }: NodeLocation): ClientRequest {
+    const { forwarder, isOwnedBy } = this.#options;
+    return forwarder.open(request, { url, isStillRight: () => isOwnedBy(sandbox, id) });
   }
 
   /** All nodes that were alive recently. */

@@ -9,6 +9,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { ownerUnreachable } from "../cluster/peer-errors.ts";
+import { hopByHop, namedIn } from "./hop-by-hop.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 
@@ -28,6 +29,24 @@ export interface ForwardOptions {
   readonly bindings: Bindings;
   /** Whether the node at `url` is still the right one to ask. */
   readonly isStillRight: () => Promise<boolean>;
+}
+
+type OpenOptions = Pick<ForwardOptions, "url" | "isStillRight">;
+
+/** The origin at which the caller reached the node that forwards the request. */
+export const FORWARDED_ORIGIN_HEADER = "x-sandpiper-origin";
+
+/** Describes the request of a preview's visitor to the node that owns the sandbox. */
+export const PREVIEW_HEADER = "x-sandpiper-preview";
+
+/** A preview's request on its way to another node. */
+export interface RelayedRequest {
+  readonly method: string;
+  readonly path: string;
+  /** As a flat list, without those of a single connection. */
+  readonly headers: readonly string[];
+  /** The value of the header `PREVIEW_HEADER`, which the proof covers. */
+  readonly claim: string;
 }
 
 /** Forwards requests to other nodes and streams both bodies with back-pressure. */
@@ -59,6 +78,27 @@ export class RequestForwarder implements Disposable {
     }
   }
 
+  /** Opens a request whose head and body the caller relays itself; it is aborted when the other node is no longer right. */
+  open({ method, path, headers, claim }: RelayedRequest, options: OpenOptions): ClientRequest {
+    const { url } = options;
+    const gone = new AbortController();
+    const recheck = this.#recheck(options, gone);
+    const target = new URL(url);
+    const isTls = target.protocol === "https:";
+    const proof = this.#options.proof.sign({ method, path, body: Buffer.from(claim) }, url);
+    const outgoing = (isTls ? requestHttps : requestHttp)({
+      ...urlToHttpOptions(target),
+      path,
+      method,
+      headers: ["host", target.host, ...headers, NODE_PROOF_HEADER, proof, PREVIEW_HEADER, claim],
+      agent: this.#agents[isTls ? "https:" : "http:"],
+      signal: gone.signal,
+    });
+    this.#limitConnecting(outgoing);
+    outgoing.once("close", () => recheck[Symbol.dispose]());
+    return outgoing;
+  }
+
   [Symbol.dispose](): void {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
@@ -88,6 +128,7 @@ export class RequestForwarder implements Disposable {
       ...forwardedRequestHeaders(request.headers),
       "x-request-id": requestId,
       [NODE_PROOF_HEADER]: proof.sign({ method, path }, url),
+      [FORWARDED_ORIGIN_HEADER]: new URL(request.url).origin,
     };
     const agent = this.#agents[isTls ? "https:" : "http:"];
     const outgoing = (isTls ? requestHttps : requestHttp)({
@@ -124,7 +165,7 @@ export class RequestForwarder implements Disposable {
     });
   }
 
-  #recheck({ isStillRight }: ForwardOptions, gone: AbortController): Disposable {
+  #recheck({ isStillRight }: Pick<ForwardOptions, "isStillRight">, gone: AbortController): Disposable {
     const { clock, recheckMs } = this.#options;
     let isDone = false;
     let stop = () => {};
@@ -189,18 +230,6 @@ export function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
-/** Headers of a single connection (RFC 9110, section 7.6.1). */
-const hopByHop = [
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
 /** Replaced for the next hop, so that clients cannot claim to be a node. */
 const replaced = ["host", "expect", NODE_PROOF_HEADER];
 
@@ -216,9 +245,4 @@ function forwardedAnswerHeaders(headers: NodeJS.Dict<string[]>): Headers {
     if (!dropped.has(name)) for (const value of values) kept.append(name, value);
   }
   return kept;
-}
-
-/** The `Connection` header can name more hop-by-hop headers. */
-function namedIn(connection: string | null | undefined): readonly string[] {
-  return connection?.split(",").map((name) => name.trim().toLowerCase()) ?? [];
 }

@@ -32,6 +32,8 @@ const samples: Partial<Record<OperationId, Sample>> = {
   readArchive: { query: "path=/tmp" },
   writeArchive: { query: "path=/tmp", bytes: "" },
   pullImage: { json: { image: "base:1" } },
+  setPreview: { json: { isPublic: false } },
+  createLink: { json: { port: 8000 } },
   setPool: { json: { target: 1, provider: "mock" } },
   createKey: { json: { name: "new" } },
   createWebhook: { json: { url: "http://127.0.0.1:1/" } },
@@ -71,6 +73,7 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     cache: "none",
     volume: "sandpiper-data-01234567-89ab-4cde-8f01-23456789abcd",
     machine: "none",
+    port: "8000",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -178,16 +181,15 @@ describe.each(ofSandbox)(title, (operation) => {
   );
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|volume|machine)\}/.test(path)))(
-  title,
-  (operation) => {
-    it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
-      const kinds = ["process", "key", "webhook", "checkpoint", "cache", "volume", "machine"];
-      const path = pathOf(operation, Object.fromEntries(kinds.map((kind) => [kind, name])));
-      await expectRefused(operation, 404, { key: adminKey(), path });
-    });
-  },
-);
+describe.each(
+  guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache|volume|machine|port)\}/.test(path)),
+)(title, (operation) => {
+  it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
+    const kinds = ["process", "key", "webhook", "checkpoint", "cache", "volume", "machine", "port"];
+    const path = pathOf(operation, Object.fromEntries(kinds.map((kind) => [kind, name])));
+    await expectRefused(operation, 404, { key: adminKey(), path });
+  });
+});
 
 describe.each(guarded.filter(({ query }) => query !== undefined && "path" in query.shape))(title, (operation) => {
   it("refuses a path that is empty, too long, or contains NUL", async () => {

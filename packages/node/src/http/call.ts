@@ -40,6 +40,8 @@ export interface PathParams {
   readonly volume: string;
   readonly machine: string;
   readonly tenant: string;
+  /** 0 if the path has none. */
+  readonly port: number;
 }
 
 export type { Bindings };

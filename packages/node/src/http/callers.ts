@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type Authenticator, actorOf, type Principal } from "../auth/principal.ts";
 import { RateLimit, type RateLimitOptions } from "../auth/rate-limit.ts";
-import { CallerAddresses } from "./caller-address.ts";
+import { CallerAddresses, plain } from "./caller-address.ts";
 
 /** How many seconds' worth of requests an idle caller may send at once. */
 const BURST_SECONDS = 5;
@@ -57,6 +57,12 @@ export class Callers {
   /** Throws `resource_exhausted`. A node counts requests where they arrive, not again where they are forwarded to. */
   count(principal: Principal): void {
     this.#keys.take(actorOf(principal));
+  }
+
+  /** Whether the connection comes from a proxy whose X-Forwarded headers are believed. */
+  isTrustedProxy({ socket }: Pick<IncomingMessage, "socket">): boolean {
+    const { remoteAddress } = socket;
+    return remoteAddress !== undefined && this.#addresses.isTrusted(plain(remoteAddress));
   }
 
   /** Counts a request that needs no credential, or has no valid one. A caller in this process has no connection. */

@@ -5,16 +5,18 @@ import { diskFullError } from "../records/disk-full.ts";
 
 /** Reasons with a more specific HTTP status than their code has. */
 const statusOfReason: Readonly<Record<string, number>> = {
+  bad_guest_response: 502,
   body_too_large: 413,
   head_too_large: 431,
   method_not_allowed: 405,
+  port_not_listening: 502,
   range_not_satisfiable: 416,
   request_timeout: 408,
   slow_body: 408,
   unsupported_media_type: 415,
 };
 
-function statusOf({ code, reason }: SandboxError): number {
+export function statusOf({ code, reason }: SandboxError): number {
   return statusOfReason[reason] ?? errorCodes[code].httpStatus;
 }
 
@@ -34,7 +36,7 @@ export function errorResponse(
   const body: ErrorBody = errorBody(error, requestId);
   return new Response(JSON.stringify(body), {
     status: statusOf(error),
-    headers: { ...headers, ...challenge(error), "content-type": "application/json" },
+    headers: { ...headers, ...errorHeaders(error), "content-type": "application/json" },
   });
 }
 
@@ -46,14 +48,15 @@ export function rawErrorResponse(error: SandboxError, requestId: string): string
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     "x-request-id": requestId,
-    ...challenge(error),
+    ...errorHeaders(error),
     connection: "close",
   };
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? error.code}\r\n${head.join("")}\r\n${body}`;
 }
 
-function challenge({ code, reason, details }: SandboxError): Record<string, string> {
+/** Headers that tell a client how to continue. */
+export function errorHeaders({ code, reason, details }: SandboxError): Record<string, string> {
   if (code === "unauthenticated") return { "www-authenticate": "Bearer" };
   const { retryAfterMs } = details;
   if (typeof retryAfterMs === "number") return { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };

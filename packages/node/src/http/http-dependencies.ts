@@ -18,6 +18,7 @@ import type { NetworkBundles } from "../flows/suggest-rules.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { Bindings } from "../forward/request-forwarder.ts";
 import type { Locator } from "../handoff/locator.ts";
+import type { Previews } from "../preview/previews.ts";
 import type { EventFeed } from "../sandboxes/event-feed.ts";
 import type { HostReserve } from "../sandboxes/host-reserve.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
@@ -65,6 +66,7 @@ export interface HttpDependencies {
   readonly locator: Locator;
   readonly checkpoints: Checkpoints;
   readonly forks: Forks;
+  readonly previews: Previews;
   readonly containers: NodeContainers;
   readonly volumes: NodeVolumes;
   readonly machines: NodeMachines;

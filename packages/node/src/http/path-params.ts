@@ -3,6 +3,7 @@ import {
   cacheNameSchema,
   checkpointRefSchema,
   isSandboxId,
+  portNumberSchema,
   processIdSchema,
   projectNameSchema,
   volumeNameSchema,
@@ -15,7 +16,7 @@ import type { PathParams } from "./call.ts";
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
   const { id, process, checkpoint, key = "", webhook = "", ...names } = given;
-  const { project = "", cache = "", volume = "", machine = "", tenant = "" } = names;
+  const { project = "", cache = "", volume = "", machine = "", tenant = "", port } = names;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
@@ -24,7 +25,27 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
   if (cache !== "" && !isCache) throw noSuchCache(project, cache);
   if (volume !== "" && !volumeNameSchema.safeParse(volume).success) throw noSuchVolume(volume);
   const required = { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "" };
-  return { ...required, key, webhook, project, cache, volume, machine, tenant };
+  return {
+    ...required,
+    key,
+    webhook,
+    project,
+    cache,
+    volume,
+    machine,
+    tenant,
+    port: port === undefined ? 0 : portOf(port),
+  };
+}
+
+function portOf(text: string): number {
+  const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
+  if (!portNumberSchema.safeParse(port).success) throw noSuchPort(text);
+  return port;
+}
+
+function noSuchPort(port: string): SandboxError {
+  return new SandboxError("no_such_port", { message: `no such port: ${JSON.stringify(port.slice(0, 64))}` });
 }
 
 function noSuchProcess(process: string): SandboxError {

@@ -24,6 +24,14 @@ export interface Answers {
   readonly refuse: (error: SandboxError) => Response;
 }
 
+export interface Outcome {
+  readonly context: Pick<RequestContext, "requestId" | "address">;
+  readonly status: number;
+  /** On the monotonic clock. */
+  readonly startedAtMs: number;
+  readonly failure?: SandboxError | undefined;
+}
+
 interface LogDependencies extends Pick<HttpDependencies, "metrics" | "logger"> {
   readonly audit: AuditSink;
 }
@@ -40,7 +48,6 @@ export class RequestLog {
 
   /** Answers a request, and records its outcome. */
   async serve(request: Request, exchange: Exchange, { context, answer, refuse }: Answers): Promise<Response> {
-    const { requestId, address } = context;
     const startedAtMs = this.#clock.monotonicMs();
     let response: Response;
     let failure: SandboxError | undefined;
@@ -50,10 +57,16 @@ export class RequestLog {
       failure = request.signal.aborted ? SandboxError.from(thrown, "canceled") : publicError(thrown);
       response = refuse(hideStore(failure, exchange.principal));
     }
+    await this.record(exchange, { context, status: response.status, startedAtMs, failure });
+    return response;
+  }
+
+  /** Records the outcome of a request that was answered otherwise. */
+  async record(exchange: Exchange, { context, status, startedAtMs, failure }: Outcome): Promise<void> {
     const { operation, isAudited, principal, sandboxId, isForwarded } = exchange;
-    if (isForwarded) return response;
+    if (isForwarded) return;
+    const { requestId, address } = context;
     const { audit, metrics, logger } = this.#deps;
-    const { status } = response;
     const durationMs = this.#clock.monotonicMs() - startedAtMs;
     metrics.observeRequest({ operation, status, seconds: durationMs / 1000 });
     const actor = principal === undefined ? null : actorOf(principal);
@@ -67,6 +80,5 @@ export class RequestLog {
     if (!isFlood && (isAudited || status === 401 || status === 403)) {
       await audit.note({ principal, operation, sandboxId, status, requestId, address });
     }
-    return response;
   }
 }

@@ -33,6 +33,9 @@ const savedRecordSchema = z.looseObject({
   onFailure: z.enum(["restore", "keep"]).default("keep"),
   /** Absent in states of earlier versions: no network. */
   network: networkPolicySchema.loose().nullable().default(null),
+  /** Absent in states of earlier versions. */
+  publicPorts: z.array(z.int()).default([]),
+  linkEpoch: z.int().default(0),
 });
 
 /** Increases with a change that an earlier version must not ignore. It ignores, and preserves, fields that it does not know. */

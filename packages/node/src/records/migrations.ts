@@ -196,4 +196,8 @@ export const migrations: readonly string[] = [
   ) VIRTUAL;
   CREATE INDEX sandboxBytesByTenant ON sandboxes (tenant, state, recordBytes);
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN publicPorts TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE sandboxes ADD COLUMN linkEpoch INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

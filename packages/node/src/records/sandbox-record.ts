@@ -43,6 +43,10 @@ export interface SandboxRecord {
   readonly checkpointCount: number;
   /** The sum of its checkpoints' sizes. */
   readonly checkpointBytes: number;
+  /** Ports whose previews need no credential. */
+  readonly publicPorts: readonly number[];
+  /** Links and traffic tokens of earlier epochs are revoked. */
+  readonly linkEpoch: number;
   /** When its owner stopped it; null otherwise, also if the node stopped it. */
   readonly stoppedAt: Date | null;
   readonly createdAt: Date;
@@ -71,6 +75,8 @@ export const changeableFields = [
   "epoch",
   "checkpointCount",
   "checkpointBytes",
+  "publicPorts",
+  "linkEpoch",
   "stoppedAt",
   "endedAt",
 ] as const satisfies readonly (keyof SandboxRecord)[];

@@ -17,6 +17,7 @@ const nested: readonly string[] = [
   "failure",
   "checkpointPolicy",
   "rolledBackTo",
+  "publicPorts",
 ] satisfies (keyof SandboxRecord)[];
 
 /** The given columns of a table row: nested values are JSON, instants are milliseconds. */

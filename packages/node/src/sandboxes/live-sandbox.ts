@@ -1,6 +1,8 @@
 import {
+  type DialOptions,
   type ExecOptions,
   type ExecResult,
+  type GuestPort,
   type InstanceExit,
   type ProcessHandle,
   type ProcessSummary,
@@ -9,6 +11,7 @@ import {
   type SandboxFiles,
   type SandboxMetrics,
   type StartOptions,
+  type Tunnel,
 } from "@sandpiper/core";
 import type { Activity, Command, SandboxId, StartProcessBody } from "@sandpiper/protocol";
 import type { MomentaryMeasure } from "../auth/quota.ts";
@@ -193,6 +196,16 @@ export class LiveSandbox {
 
   metrics(): Promise<SandboxMetrics> {
     return this.#options.sandbox.metrics();
+  }
+
+  /** Connects to a port of the sandbox's loopback. */
+  dial(port: number, options: DialOptions = {}): Promise<Tunnel> {
+    return this.#options.sandbox.dial({ port }, options);
+  }
+
+  /** TCP ports on which something in it listens. */
+  ports(): Promise<readonly GuestPort[]> {
+    return this.#options.sandbox.ports();
   }
 
   #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {

@@ -24,6 +24,8 @@ export type NewSandbox = Omit<
   | "rolledBackTo"
   | "rollbacks"
   | "epoch"
+  | "publicPorts"
+  | "linkEpoch"
   | "stoppedAt"
   | "checkpointCount"
   | "checkpointBytes"

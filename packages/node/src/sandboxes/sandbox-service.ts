@@ -324,7 +324,8 @@ export class SandboxService {
     const lifetime = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
     const checkpoints = { checkpointCount: 0, checkpointBytes: 0 };
     const history = { rolledBackTo: null, rollbacks: 0, epoch: null, stoppedAt: null, ...checkpoints };
-    return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history };
+    const previews = { publicPorts: [], linkEpoch: 0 };
+    return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history, ...previews };
   }
 }
 

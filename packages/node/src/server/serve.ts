@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -22,6 +22,8 @@ export interface ServeOptions {
   /** 0 picks a free port. */
   readonly port: number;
   readonly tls?: TlsFiles | undefined;
+  /** Serves a request in place of the app, if it returns true. */
+  readonly intercept?: Intercept | undefined;
   /** Called before the first connection, to listen for "upgrade". */
   readonly onUpgradeServer?: ((server: Server) => void) | undefined;
   /** How long a client may take to send the headers of a request. */
@@ -29,6 +31,12 @@ export interface ServeOptions {
   readonly connections?: ConnectionLimitsOptions | undefined;
   readonly clock?: Clock | undefined;
 }
+
+type Intercept = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: { readonly expectsContinue: boolean },
+) => boolean;
 
 interface TlsFiles {
   readonly certFile: string;
@@ -63,13 +71,24 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // The listener refuses a request without it, with the usual error body.
     requireHostHeader: false,
   };
-  const listener = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: answerBadTarget });
+  const serveApp = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: answerBadTarget });
+  const expecting = new WeakSet<IncomingMessage>();
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const expectsContinue = expecting.has(request);
+    if (options.intercept?.(request, response, { expectsContinue })) return;
+    if (expectsContinue) response.writeContinue();
+    serveApp(request, response);
+  };
   const server =
     tls === undefined
       ? createServer(limits, listener)
       : createTlsServer({ ...limits, ...(await readTlsFiles(tls)), minVersion: "TLSv1.2" }, listener);
   server.on("clientError", answerClientError);
   server.on("checkExpectation", answerExpectation);
+  server.on("checkContinue", (request, response) => {
+    expecting.add(request);
+    server.emit("request", request, response);
+  });
   if (options.connections !== undefined) limitConnections(server, options.connections);
   server.prependListener("request", (request, response) => {
     // No GET needs its body, and a connection could wait for the rest of it forever.

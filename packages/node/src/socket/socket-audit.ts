@@ -3,6 +3,17 @@ import { errorCodes, type OperationId, routes } from "@sandpiper/protocol";
 import type { AuditSink } from "../audit/audit-trail.ts";
 import type { Principal } from "../auth/principal.ts";
 
+/** What a stream does, by its name in the audit log. */
+export type SocketOperation = OperationId | "connectPort";
+
+/** A TCP connection exists on sockets only, and may do anything to the server in the sandbox. */
+const CONNECT_PORT = { readOnly: false, status: 200 };
+
+/** Whether a read-only key may do it, and its status in the audit log. */
+export function rightsOf(operation: SocketOperation): { readonly readOnly: boolean; readonly status: number } {
+  return operation === "connectPort" ? CONNECT_PORT : routes[operation];
+}
+
 export interface SocketAuditOptions {
   readonly sink: AuditSink | undefined;
   /** Undefined for an anonymous caller. */
@@ -20,9 +31,9 @@ export class SocketAudit {
   }
 
   /** Resolves once the entry is written; answers wait for it. Never rejects for a log that cannot be written. */
-  async note(operation: OperationId, sandboxId: string | null, error?: SandboxError): Promise<void> {
+  async note(operation: SocketOperation, sandboxId: string | null, error?: SandboxError): Promise<void> {
     const { sink, ...caller } = this.#options;
-    const { readOnly, status: success } = routes[operation];
+    const { readOnly, status: success } = rightsOf(operation);
     const status = error === undefined ? success : errorCodes[error.code].httpStatus;
     if (readOnly && status !== 401 && status !== 403) return;
     await sink?.note({ ...caller, operation, sandboxId, status });

@@ -1,12 +1,5 @@
 import { SandboxError, systemClock } from "@sandpiper/core";
-import {
-  type ClientMessage,
-  decodeDataFrame,
-  errorBody,
-  type OperationId,
-  routes,
-  type ServerMessage,
-} from "@sandpiper/protocol";
+import { type ClientMessage, decodeDataFrame, errorBody, type ServerMessage } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import { hideStore } from "../auth/hide-store.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -15,12 +8,13 @@ import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-rela
 import type { Location } from "../handoff/locator.ts";
 import { publicError } from "../http/error-response.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import { runConnectStream } from "./connect-stream.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
 import { runProcessStream } from "./process-stream.ts";
 import { readClientMessage, UnreadableMessage } from "./read-client-message.ts";
 import { SandboxHolds } from "./sandbox-holds.ts";
-import type { SocketAudit } from "./socket-audit.ts";
+import { rightsOf, type SocketAudit, type SocketOperation } from "./socket-audit.ts";
 import type { SocketDependencies } from "./socket-dependencies.ts";
 import { SocketStream, type StreamEnd } from "./socket-stream.ts";
 import { runStdinStream } from "./stdin-stream.ts";
@@ -95,7 +89,7 @@ export class SocketConnection {
       return;
     }
     if (this.#relay?.openAtKnownOwner({ stream, sandbox, text })) return;
-    const { readOnly } = routes[operationOf(message)];
+    const { readOnly } = rightsOf(operationOf(message));
     let location: Location | Promise<Location>;
     try {
       location = dependencies.locator.locate(principal, sandbox, { readOnly });
@@ -140,7 +134,8 @@ export class SocketConnection {
     }
     const { socket } = this.#options;
     const window = "window" in message ? message.window : undefined;
-    const stream = new SocketStream({ number: message.stream, socket, window });
+    const takesInput = message.kind === "stdin" || message.kind === "connect";
+    const stream = new SocketStream({ number: message.stream, socket, window, takesInput });
     if (this.#streams.size >= MAX_STREAMS) {
       this.#fail(stream, tooManyStreams());
       return;
@@ -167,11 +162,12 @@ export class SocketConnection {
     const live = await this.#use(stream, message, location);
     if (live === undefined) return this.#relocate(stream, message);
     stream.live = live;
-    const hold = this.#holds.hold(live);
+    const hold = message.kind === "connect" ? live.hold("preview") : this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
     const subject = { stream, live };
     if (message.kind === "process") return await runProcessStream(subject, message);
     if (message.kind === "stdin") return await runStdinStream(subject, message);
+    if (message.kind === "connect") return await runConnectStream(subject, message);
     if (message.kind === "forget") {
       await live.forget(message.process);
       return {};
@@ -188,7 +184,7 @@ export class SocketConnection {
     const { principal, dependencies, audit } = this.#options;
     const { locator, access } = dependencies;
     const operation = operationOf(message);
-    const { readOnly } = routes[operation];
+    const { readOnly } = rightsOf(operation);
     try {
       const { sandbox } = message;
       const known = await location;
@@ -271,12 +267,13 @@ export class SocketConnection {
   }
 }
 
-/** The REST operation that needs the same rights. */
-function operationOf(message: OpenMessage): OperationId {
+/** The operation of REST that needs the same rights, if there is one. */
+function operationOf(message: OpenMessage): SocketOperation {
   if (message.kind === "events") return "listEvents";
   if (message.kind === "stdin") return "writeProcessInput";
   if (message.kind === "watch") return "watchFiles";
   if (message.kind === "forget") return "deleteProcess";
+  if (message.kind === "connect") return "connectPort";
   return message.spawn === undefined ? "readProcessOutput" : "startProcess";
 }
 

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { AuditSink } from "../audit/audit-trail.ts";
@@ -36,6 +38,8 @@ export interface SocketDependencies {
   readonly phase: NodePhase;
   /** Origins of web pages that may connect, such as "https://console.example.com"; none by default. */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** Serves a request to switch protocols in place of the node's own sockets, if it returns true. */
+  readonly intercept?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => boolean) | undefined;
   readonly clock?: Clock | undefined;
   readonly randomUuid?: (() => string) | undefined;
 }

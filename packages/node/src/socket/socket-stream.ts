@@ -7,22 +7,30 @@ import { StdinQueue } from "./stdin-queue.ts";
 /** The result of a stream that the client did not close. */
 export type StreamEnd = Omit<Extract<ServerMessage, { type: "end" }>, "type" | "stream">;
 
+interface SocketStreamOptions {
+  readonly number: number;
+  readonly socket: MessageSocket;
+  /** How much it may send at first. */
+  readonly window: number | undefined;
+  readonly takesInput: boolean;
+}
+
 /** One stream of a connection. */
 export class SocketStream {
   readonly number: number;
   readonly socket: MessageSocket;
   readonly credit: Credit;
-  /** The client's input; undefined unless this is a stdin stream. */
+  /** The client's input; undefined for a stream that takes none. */
   readonly stdin: StdinQueue | undefined;
   /** Its sandbox, once that is found. */
   live: LiveSandbox | undefined;
   readonly #ending = new AbortController();
 
-  constructor({ number, socket, window }: { number: number; socket: MessageSocket; window: number | undefined }) {
+  constructor({ number, socket, window, takesInput }: SocketStreamOptions) {
     this.number = number;
     this.socket = socket;
     this.credit = new Credit(window ?? 0, this.#ending.signal);
-    this.stdin = window === undefined ? new StdinQueue(this.#ending.signal) : undefined;
+    this.stdin = takesInput ? new StdinQueue(this.#ending.signal) : undefined;
   }
 
   /** Aborts when the stream ends. */
@@ -46,6 +54,10 @@ export class SocketStream {
 
   ack(offset: number): void {
     this.#send({ type: "ack", stream: this.number, offset });
+  }
+
+  finished(offset: number): void {
+    this.#send({ type: "finished", stream: this.number, offset });
   }
 
   /** Sends one item for one credit. */

@@ -26,6 +26,9 @@ import { BodyLimits } from "../http/body-limits.ts";
 import { Callers } from "../http/callers.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
+import { PreviewAddresses } from "../preview/preview-addresses.ts";
+import { PreviewTokens } from "../preview/preview-tokens.ts";
+import { Previews } from "../preview/previews.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
 import { HostReserve } from "../sandboxes/host-reserve.ts";
@@ -227,6 +230,11 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
       },
   });
 
+  const previews = new Previews({
+    ...shared,
+    addresses: new PreviewAddresses({ ...config.previews, apiHosts: apiHostsOf(config) }),
+    tokens: new PreviewTokens(keyring.keys("preview links")),
+  });
   const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
   const callers = new Callers({ ...config, authenticator, clock, onRefusal: options.onRefusal });
   const bodies = new BodyLimits({
@@ -264,12 +272,19 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     machines,
     handoffs,
     locator,
+    previews,
+    records,
     keys,
     authenticator,
     callers,
     bodies,
     onError,
   };
+}
+
+/** Names that serve the API even if they are below the domain of previews. */
+function apiHostsOf({ advertiseUrl }: NodeConfig): readonly string[] {
+  return advertiseUrl === null ? [] : [new URL(advertiseUrl).hostname];
 }
 
 /** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */

@@ -7,7 +7,9 @@ import { RequestForwarder } from "../forward/request-forwarder.ts";
 import type { SavedRecords } from "../handoff/saved-records.ts";
 import { StoredSandboxes } from "../handoff/stored-sandboxes.ts";
 import { createHttpApp } from "../http/app.ts";
+import { RequestLog } from "../http/request-log.ts";
 import { LazyEndpoint } from "../mcp/lazy-endpoint.ts";
+import { PreviewProxy } from "../proxy/preview-proxy.ts";
 import { UsageReport } from "../sandboxes/usage-report.ts";
 import { serve } from "../server/serve.ts";
 import type { NodeMetrics } from "../telemetry/node-metrics.ts";
@@ -58,6 +60,8 @@ export async function openEdges(options: EdgesOptions) {
     bodyLimitBytes,
     corsOrigins,
   });
+  const log = new RequestLog({ audit, metrics, logger }, clock);
+  const proxy = undo.use(new PreviewProxy({ ...domain, peers, log }));
   const { certFile, keyFile } = config.tls;
   let sockets: AttachedSockets | undefined;
   const serving = await serve({
@@ -65,16 +69,19 @@ export async function openEdges(options: EdgesOptions) {
     host: config.host,
     port: config.port,
     tls: certFile !== null && keyFile !== null ? { certFile, keyFile } : undefined,
+    intercept: (request, response, given) => proxy.request(request, response, given),
     onUpgradeServer: (server) => {
       const { cluster } = storage;
+      const intercept = proxy.upgrade.bind(proxy);
       const relay = cluster && peers && { peers, proof: cluster.proof, silenceMs: config.leaseMs };
-      sockets = attachSockets(server, { ...domain, relay, audit, logger, phase, locator, corsOrigins });
+      sockets = attachSockets(server, { ...domain, relay, audit, logger, phase, locator, corsOrigins, intercept });
     },
     connections: { ...config, onRefusal: (limit) => metrics.countRefusal(limit) },
     clock,
   });
   undo.defer(() => serving.close({ graceMs: config.stopGraceMs }));
   undo.defer(() => sockets?.close());
+  undo.defer(() => proxy.cutSockets());
   const owned = undo.move();
   return { url: serving.url, mcp, usage, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

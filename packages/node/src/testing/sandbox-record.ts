@@ -38,6 +38,8 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     epoch: null,
     checkpointCount: 0,
     checkpointBytes: 0,
+    publicPorts: [],
+    linkEpoch: 0,
     stoppedAt: null,
     createdAt: new Date(1_700_000_000_000),
     endedAt: null,

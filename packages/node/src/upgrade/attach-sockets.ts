@@ -106,7 +106,9 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   };
 
   acceptor.on("wsClientError", ({ message }, raw) => refuseUpgrade(raw, badHandshake(message), randomUuid()));
-  server.on("upgrade", upgrade);
+  server.on("upgrade", (request, raw, head) => {
+    if (!dependencies.intercept?.(request, raw, head)) upgrade(request, raw, head);
+  });
   return {
     async close() {
       isClosing = true;

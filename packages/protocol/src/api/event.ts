@@ -24,6 +24,8 @@ export const eventKindSchema = z.enum([
   "network.allowed",
   "network.denied",
   "network.asked",
+  "port.opened",
+  "port.closed",
   "node.started",
   "node.reconciled",
   "node.draining",

@@ -9,6 +9,7 @@ import { networkBodySchema, networkPolicySchema } from "./network.ts";
 import { networkAuditRoutes } from "./network-audit-routes.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
+import { previewRoutes } from "./preview-routes.ts";
 import * as process from "./process.ts";
 import * as quota from "./quota.ts";
 import { bytes, change, empty, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
@@ -180,6 +181,7 @@ export const routes = {
   },
 
   ...fileRoutes,
+  ...previewRoutes,
 
   listEvents: {
     ...look,

@@ -33,7 +33,7 @@ export const sandboxStateSchema = z.enum([
 ]);
 
 /** Activities that reset the idle timeout. */
-export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process"]);
+export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process", "preview"]);
 
 /** 16 TiB; larger numbers do not fit into the limits of runtimes. */
 const MAX_MIB = 2 ** 24;

@@ -10,6 +10,7 @@ import { containerReasons } from "./reasons/container.ts";
 import { fileReasons } from "./reasons/file.ts";
 import { hostReasons } from "./reasons/host.ts";
 import { machineReasons } from "./reasons/machine.ts";
+import { previewReasons } from "./reasons/preview.ts";
 import { processReasons } from "./reasons/process.ts";
 import { requestReasons } from "./reasons/request.ts";
 import { sandboxReasons } from "./reasons/sandbox.ts";
@@ -22,6 +23,7 @@ export const errorTopics = {
   Files: fileReasons,
   Checkpoints: checkpointReasons,
   "Requests and sockets": requestReasons,
+  Previews: previewReasons,
   "Keys and access": authReasons,
   Clients: clientReasons,
   "The agent and its channel": agentReasons,
@@ -41,6 +43,7 @@ export const errorReasons = {
   ...fileReasons,
   ...checkpointReasons,
   ...requestReasons,
+  ...previewReasons,
   ...authReasons,
   ...clientReasons,
   ...agentReasons,

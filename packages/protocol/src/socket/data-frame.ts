@@ -1,6 +1,6 @@
 /** Binary frames of `/v1/socket`: u32 stream, u8 source, three zero bytes, u64 offset (big endian), then the bytes. */
 const HEAD_BYTES = 16;
-const sources = ["stdout", "stderr", "pty", "stdin"] as const;
+const sources = ["stdout", "stderr", "pty", "stdin", "port"] as const;
 
 export type DataSource = (typeof sources)[number];
 

@@ -3,6 +3,7 @@ import { processIdSchema } from "../agent/process.ts";
 import { eventSchema, listEventsQuerySchema } from "../api/event.ts";
 import { fileEventSchema } from "../api/file.ts";
 import { sandboxPathSchema } from "../api/names.ts";
+import { portNumberSchema } from "../api/preview.ts";
 import { processExitSchema, startProcessBodySchema } from "../api/process.ts";
 import { errorBodySchema } from "../errors/error-body.ts";
 import { sandboxIdSchema } from "../sandbox-id.ts";
@@ -70,6 +71,11 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     window,
     continued,
   }),
+  /**
+   * A TCP connection to a port in the sandbox. Bytes to it are sent and acknowledged as those of `stdin`. A lost
+   * WebSocket ends it.
+   */
+  z.strictObject({ ...open, kind: z.literal("connect"), sandbox: sandboxIdSchema, port: portNumberSchema, window }),
   /** The node's events after an id. */
   z.strictObject({
     ...open,
@@ -82,12 +88,12 @@ const openMessageSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** From the client, as text. Input of a `stdin` stream is sent as binary frames. */
+/** From the client, as text. Input of a `stdin` or `connect` stream is sent as binary frames. */
 export const clientMessageSchema = z.discriminatedUnion("type", [
   openMessageSchema,
   /** Lets the server send this many more bytes or items. */
   z.strictObject({ type: z.literal("credit"), stream, amount: window }),
-  /** Ends the input of a `stdin` stream after the bytes before this offset. */
+  /** Ends the input of a `stdin` or `connect` stream after the bytes before this offset. */
   z.strictObject({ type: z.literal("finish"), stream, offset }),
   /** Closes a stream; the process keeps running. */
   z.strictObject({ type: z.literal("close"), stream }),
@@ -102,8 +108,10 @@ export const serverMessageSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional(), rollbacks }),
   /** One event of a `watch` or `events` stream; uses one item of its window. */
   z.strictObject({ type: z.literal("item"), stream, item: z.union([fileEventSchema, eventSchema]) }),
-  /** The process's pipe has accepted the input up to this offset. */
+  /** The process's pipe, or the connection, has accepted the input up to this offset. */
   z.strictObject({ type: z.literal("ack"), stream, offset }),
+  /** The other end of a `connect` stream sends nothing after the bytes before this offset; it may still receive. */
+  z.strictObject({ type: z.literal("finished"), stream, offset }),
   /** The last message of a stream; that of a `process` stream has the exit and the end of the output. */
   z.strictObject({
     type: z.literal("end"),

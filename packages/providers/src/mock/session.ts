@@ -11,13 +11,20 @@ import {
 import type { Handlers, MockAgent } from "./agent.ts";
 import { fileHandlers } from "./agent-files.ts";
 import { networkHandlers } from "./agent-network.ts";
+import { portHandlers } from "./agent-ports.ts";
 import { processHandlers } from "./agent-processes.ts";
 import { systemHandlers } from "./agent-system.ts";
 import { MockCall, type MockRequest } from "./call.ts";
 import type { MockChannel, MockPeer } from "./channel.ts";
 import type { MockFaults } from "./faults.ts";
 
-const handlers: Handlers = { ...systemHandlers, ...processHandlers, ...fileHandlers, ...networkHandlers };
+const handlers: Handlers = {
+  ...systemHandlers,
+  ...processHandlers,
+  ...fileHandlers,
+  ...networkHandlers,
+  ...portHandlers,
+};
 const ANSWERED_WHILE_QUIESCED: readonly string[] = ["ping", "hello", "system.quiesce", "system.thaw"];
 
 const TORN_FRAME = new TextEncoder().encode('{"jsonrpc":"2.0","method":"stream.data","params":{},"bytes":3}\nab \n');

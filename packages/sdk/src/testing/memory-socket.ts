@@ -116,6 +116,9 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
         state.sandboxes.get(message.sandbox)?.processes.delete(message.process);
         this.#reply({ type: "end", stream: message.stream });
         return;
+      } else if (message.kind === "connect") {
+        const text = `nothing in sandbox ${message.sandbox} listens on port ${message.port}: programs of this server open no ports`;
+        throw new SandboxError("connection_refused", { message: text });
       } else this.#openItems(message, served);
       this.#streams.set(message.stream, served);
       served.pump?.();

@@ -5,6 +5,7 @@ import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { imageHandlers } from "./images.ts";
 import { networkAuditHandlers } from "./network-audit.ts";
+import { previewHandlers } from "./previews.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
 
@@ -18,4 +19,5 @@ export const handlers: Handlers = {
   ...eventHandlers,
   ...imageHandlers,
   ...networkAuditHandlers,
+  ...previewHandlers,
 };
