@@ -40,7 +40,7 @@ export function sendRequest(outgoing: ClientRequest, exchange: RelayedExchange):
   return promise;
 }
 
-export function hasBody({ headers }: IncomingMessage): boolean {
+function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 

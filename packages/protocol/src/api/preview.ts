@@ -25,7 +25,7 @@ export const setPreviewBodySchema = z
   .meta({ id: "SetPreview" });
 
 /** A port on which a program in the sandbox listens. */
-export const portResourceSchema = z
+const portResourceSchema = z
   .strictObject({
     port: portNumberSchema,
     /** The most open address on which it listens, such as 127.0.0.1 or ::. */
