@@ -35,7 +35,7 @@ const tables: readonly FolderOrder[] = [
   },
   {
     directory: "packages/sdk/src",
-    order: ["http", "socket", "rollback", "process", "files", "session"],
+    order: ["http", "network", "socket", "rollback", "process", "files", "session"],
   },
   {
     directory: "packages/mcp/src",

@@ -25,6 +25,7 @@ export const verbTable: VerbTable = {
   start: async () => (await import("./verbs/stop.ts")).startVerb,
   rebuild: async () => (await import("./verbs/rebuild.ts")).rebuildVerb,
   move: async () => (await import("./verbs/move.ts")).moveVerb,
+  net: async () => (await import("./verbs/net.ts")).netVerb,
   events: async () => (await import("./verbs/events.ts")).eventsVerb,
   stats: async () => (await import("./verbs/stats.ts")).statsVerb,
   keys: async () => (await import("./verbs/keys.ts")).keysVerb,

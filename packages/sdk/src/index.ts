@@ -22,12 +22,19 @@ export {
   type ExecResult,
   type FileEntryBody,
   type FileEventBody,
+  type FlowRecord,
   type ForkBody,
   type Health,
   type KeyResource,
   languages,
   type MachineDetails,
   type MachineResource,
+  type NetworkBody,
+  type NetworkLog,
+  type NetworkPolicy,
+  type NetworkRequest,
+  type NetworkRule,
+  type NetworkSuggestion,
   type NodeResource,
   type OutputChunk,
   type OutputSource,
@@ -65,6 +72,13 @@ export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbo
 export type { Images, PullOptions } from "./images.ts";
 export type { Keys, UsageOptions } from "./keys.ts";
 export type { Machines, StopMachineOptions } from "./machines.ts";
+export type {
+  FollowLogOptions,
+  NetworkLogOptions,
+  NetworkLogPageOptions,
+  SandboxNetwork,
+  SuggestOptions,
+} from "./network/sandbox-network.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";

@@ -22,6 +22,7 @@ import { type EventStream, type EventsOptions, openEvents } from "./event-stream
 import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 import { SandboxFiles } from "./files/sandbox-files.ts";
 import type { HttpRequest } from "./http/http-transport.ts";
+import { SandboxNetwork } from "./network/sandbox-network.ts";
 import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process } from "./process/process.ts";
@@ -48,6 +49,7 @@ export interface MoveOptions extends CallOptions {
 /** A handle of a sandbox on a node. Dropping the handle does not end the sandbox; `destroy` or `await using` does. */
 export class SandboxHandle implements AsyncDisposable {
   readonly files: SandboxFiles;
+  readonly network: SandboxNetwork;
   readonly #link: SandboxLink;
   readonly #rollbacks: RollbackWatch;
   #info: SandboxResource;
@@ -58,6 +60,7 @@ export class SandboxHandle implements AsyncDisposable {
     this.#info = info;
     this.#rollbacks = new RollbackWatch({ link: this.#link, last: info.rolledBackTo, look: () => this.refresh() });
     this.files = new SandboxFiles(this.#link);
+    this.network = new SandboxNetwork(info.id, http);
   }
 
   get id(): SandboxId {

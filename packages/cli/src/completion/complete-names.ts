@@ -12,7 +12,7 @@ const MAX_SANDBOXES = 32;
 /** Shells would interpret other characters, and bash splits words at colons. */
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** The names of sandboxes, processes, checkpoints or nodes that fit after the given words. */
+/** The names of sandboxes, processes, checkpoints, network requests or nodes that fit after the given words. */
 export async function completeNames(
   syntax: Syntax,
   words: readonly string[],
@@ -30,6 +30,7 @@ async function namesOf(client: Client, { kind, sandbox }: NextOperand): Promise<
   if (kind === "sandbox") return (await livingSandboxes(client)).map(({ id, info }) => nameOr(id, info.name));
   if (sandbox === undefined) return checkpointIds(client);
   const found = await findSandbox(client, sandbox);
+  if (kind === "request") return (await found.network.requests()).map(({ id, name }) => nameOr(id, name));
   if (kind === "process") return (await found.processes()).map(({ id }) => id);
   return (await found.checkpoints()).map(({ id, name }) => nameOr(id, name));
 }

@@ -23,6 +23,11 @@ describe("the next word of a command line", () => {
     expect(nextOperand(syntax, words)).toEqual(expected);
   });
 
+  it("is a request of the named sandbox for net approve", () => {
+    const approve: Syntax = { name: "net approve", operands: ["SANDBOX", "REQUEST…"], options: [] };
+    expect(nextOperand(approve, ["a", "pypi.org"])).toEqual({ kind: "request", sandbox: "a" });
+  });
+
   it("is nothing after the last operand, or for an operand without names", () => {
     expect(nextOperand({ name: "get", operands: ["SANDBOX"], options: [] }, ["a"])).toBeUndefined();
     expect(nextOperand({ name: "pool set", operands: ["COUNT"], options: [] }, [])).toBeUndefined();

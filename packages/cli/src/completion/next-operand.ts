@@ -2,7 +2,7 @@ import { type Option, operandsOf, type Syntax } from "../command/syntax.ts";
 
 /** What the next word of a command line names, and the sandbox that the line names already. */
 export interface NextOperand {
-  readonly kind: "sandbox" | "process" | "checkpoint" | "node";
+  readonly kind: "sandbox" | "process" | "checkpoint" | "request" | "node";
   readonly sandbox: string | undefined;
 }
 
@@ -10,6 +10,7 @@ const kinds: Readonly<Record<string, NextOperand["kind"]>> = {
   SANDBOX: "sandbox",
   PROCESS: "process",
   CHECKPOINT: "checkpoint",
+  REQUEST: "request",
 };
 
 /** Undefined where the next word is a part of a command, or something without a name. */

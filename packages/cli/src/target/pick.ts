@@ -6,7 +6,7 @@ export interface Named {
   readonly name?: string | null;
 }
 
-type Kind = "sandbox" | "process" | "checkpoint" | "key" | "machine";
+type Kind = "sandbox" | "process" | "checkpoint" | "key" | "machine" | "network_request";
 
 const SHOWN = 4;
 
@@ -24,7 +24,7 @@ export function pick<Item extends Named>(kind: Kind, text: string, items: readon
 
 function notFound(kind: Kind, text: string): SandboxError {
   return new SandboxError(`no_such_${kind}` as const, {
-    message: `${kind} ${JSON.stringify(text)} not found`,
+    message: `${kind.replace("_", " ")} ${JSON.stringify(text)} not found`,
     hint: `use an ID, the beginning of an ID, or a name from "sandpiper ${listings[kind]}"`,
   });
 }
@@ -35,13 +35,14 @@ const listings = {
   checkpoint: "checkpoints SANDBOX",
   key: "keys ls",
   machine: "machines ls",
+  network_request: "net requests SANDBOX",
 };
 
 function ambiguous(kind: Kind, text: string, candidates: readonly Named[]): SandboxError {
   const ids = candidates.slice(0, SHOWN).map(({ id }) => id);
   const more = candidates.length > SHOWN ? ", …" : "";
   return new SandboxError("ambiguous_name", {
-    message: `${kind} ${JSON.stringify(text)} is ambiguous, with ${candidates.length} matches: ${ids.join(", ")}${more}`,
-    hint: `use more of the ${kind}'s ID`,
+    message: `${kind.replace("_", " ")} ${JSON.stringify(text)} is ambiguous, with ${candidates.length} matches: ${ids.join(", ")}${more}`,
+    hint: `use more of the ${kind.replace("_", " ")}'s ID`,
   });
 }

@@ -86,10 +86,13 @@ describe("approvals", () => {
     });
   });
 
-  it("deny everything when the node stops", async () => {
-    const held = [ask(), ask({ port: 80 })];
+  it("deny everything of a sandbox that leaves, and of all when the node stops", async () => {
+    const other = createSandboxId();
+    const held = [ask(), ask({ port: 80 }), ask({ sandboxId: other })];
+    approvals.end(one);
+    expect([approvals.list(one), approvals.list(other)].map(({ length }) => length)).toEqual([0, 1]);
     approvals[Symbol.dispose]();
-    expect(await Promise.all(held)).toEqual(["deny", "deny"]);
+    expect(await Promise.all(held)).toEqual(["deny", "deny", "deny"]);
     expect(clock.pending).toBe(0);
   });
 });

@@ -80,11 +80,13 @@ export class FlowApprovals implements Disposable {
     }
   }
 
-  /** Denies everything that waits. */
+  /** Denies everything of a sandbox that leaves this node. */
+  end(sandboxId: SandboxId): void {
+    for (const { id } of this.list(sandboxId)) this.settle(sandboxId, id, "deny");
+  }
+
   [Symbol.dispose](): void {
-    for (const [sandboxId, requests] of this.#pending) {
-      for (const { request } of [...requests.values()]) this.settle(sandboxId, request.id, "deny");
-    }
+    for (const sandboxId of [...this.#pending.keys()]) this.end(sandboxId);
   }
 
   #find(connection: AskedConnection): Pending | undefined {

@@ -82,6 +82,7 @@ describe("a suggestion", () => {
           port: 443,
           suggestion: "allow=forbidden.example.com",
         },
+        { kind: "query", name: "typo.example.com", port: null, reason: "name_not_found" },
         { ...denied, kind: "datagram", name: null, address: "203.0.113.9", port: 443, suggestion: null },
       ),
     ).toEqual([

@@ -68,9 +68,10 @@ export class RuleSuggestion {
   }
 }
 
-/** A denial that no rule changes is not a need, nor is one that a rule wants. */
-function canBeAllowed({ decision, suggestion, reason }: FlowRecord): boolean {
-  return decision === "allowed" || (suggestion !== null && reason !== "rule");
+/** A denial that no rule changes is not a need, nor is one that a rule wants, nor a name that does not exist. */
+function canBeAllowed({ kind, decision, suggestion, reason }: FlowRecord): boolean {
+  if (decision === "allowed") return kind === "flow" || reason === null;
+  return suggestion !== null && reason !== "rule";
 }
 
 function isAbout(text: string, host: string, port?: number): boolean {

@@ -37,6 +37,7 @@ const samples: Partial<Record<OperationId, Sample>> = {
   setPool: { json: { target: 1, provider: "mock" } },
   createKey: { json: { name: "new" } },
   createWebhook: { json: { url: "http://127.0.0.1:1/" } },
+  decideNetworkRequest: { json: { decision: "allow" } },
 };
 
 const operations = (Object.entries(routes) as [OperationId, Route][]).map(([id, route]) => ({ id, ...route }));

@@ -42,6 +42,7 @@ export interface PathParams {
   readonly tenant: string;
   /** 0 if the path has none. */
   readonly port: number;
+  readonly request: string;
 }
 
 export type { Bindings };

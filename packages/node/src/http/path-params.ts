@@ -16,7 +16,7 @@ import type { PathParams } from "./call.ts";
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
   const { id, process, checkpoint, key = "", webhook = "", ...names } = given;
-  const { project = "", cache = "", volume = "", machine = "", tenant = "", port } = names;
+  const { project = "", cache = "", volume = "", machine = "", tenant = "", request = "", port } = names;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
@@ -34,6 +34,7 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
     volume,
     machine,
     tenant,
+    request,
     port: port === undefined ? 0 : portOf(port),
   };
 }

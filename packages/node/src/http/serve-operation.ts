@@ -45,6 +45,7 @@ const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
   createLink: "look",
   setPreview: "manage",
   revokeLinks: "manage",
+  decideNetworkRequest: "manage",
   updateSandbox: "manage",
   createCheckpoint: "manage",
   deleteCheckpoint: "manage",

@@ -119,11 +119,13 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const registry = new SandboxRegistry({ records, events, momentary, clock, observeExec, onError });
   const flowEvents = new FlowEvents({ events, clock, onError: (error) => options.onError(error, { network: true }) });
   flows.subscribe((entries) => flowEvents.add(entries));
+  const approvals = new FlowApprovals({ events: flowEvents, clock, timeoutMs: config.network.askTimeoutMs });
   events.subscribe(({ kind, sandboxId }) => {
     const leaves = kind === "sandbox.destroyed" || kind === "sandbox.moved";
-    if (leaves && sandboxId !== null) flows.endFollowers(sandboxId);
+    if (!leaves || sandboxId === null) return;
+    approvals.end(sandboxId);
+    flows.endFollowers(sandboxId);
   });
-  const approvals = new FlowApprovals({ events: flowEvents, clock, timeoutMs: config.network.askTimeoutMs });
   const feed = new EventFeed({ events, registry, clock });
   const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
   const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });

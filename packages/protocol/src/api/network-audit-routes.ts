@@ -1,11 +1,13 @@
+import { networkPolicySchema } from "./network.ts";
 import {
+  decideNetworkRequestBodySchema,
   networkLogQuerySchema,
   networkLogSchema,
   networkRequestListSchema,
   networkSuggestionQuerySchema,
   networkSuggestionSchema,
 } from "./network-audit.ts";
-import { json, look, type Route, SANDBOX } from "./route.ts";
+import { change, json, look, type Route, SANDBOX } from "./route.ts";
 
 const NETWORK = `${SANDBOX}/network`;
 
@@ -33,5 +35,14 @@ export const networkAuditRoutes = {
     summary: "List the hosts that a sandbox wants to reach and that wait for a decision",
     access: "sandbox",
     answer: json(networkRequestListSchema),
+  },
+  decideNetworkRequest: {
+    ...change,
+    path: `${NETWORK}/requests/{request}`,
+    summary: "Allow or deny a host that a sandbox wants to reach; the decision becomes a rule",
+    // Not for the sandbox's token: a sandbox that holds it would answer its own requests.
+    access: "sandboxes",
+    body: json(decideNetworkRequestBodySchema),
+    answer: json(networkPolicySchema),
   },
 } as const satisfies Record<string, Route>;

@@ -66,6 +66,12 @@ export class HttpTransport {
     return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
   }
 
+  /** Waits before another attempt; returns early when the signal aborts. */
+  async backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
+    const { timing } = this.#spec;
+    await pause(timing, backOffMs(attempt, timing.random), signal);
+  }
+
   async #request<Answer>(
     operation: OperationId,
     request: HttpRequest,

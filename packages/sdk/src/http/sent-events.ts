@@ -1,6 +1,8 @@
 /** One event of a stream of server-sent events. */
 export interface SentEvent {
   readonly kind: string;
+  /** Undefined if the event has none. */
+  readonly id: number | undefined;
   readonly data: unknown;
 }
 
@@ -16,7 +18,9 @@ export async function* sentEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       text = blocks.pop() ?? "";
       for (const block of blocks) {
         const [, kind, data] = /^event: (.*)\ndata: (.*)$/m.exec(block) ?? [];
-        if (kind !== undefined && data !== undefined) yield { kind, data: JSON.parse(data) };
+        const [, id] = /^id: (\d+)$/m.exec(block) ?? [];
+        if (kind === undefined || data === undefined) continue;
+        yield { kind, id: id === undefined ? undefined : Number(id), data: JSON.parse(data) };
       }
     }
   } finally {

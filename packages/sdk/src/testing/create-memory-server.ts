@@ -1,6 +1,7 @@
 import type { SandboxResource } from "@sandpiper/protocol";
 import type { WebSocketConstructor } from "../socket/web-socket.ts";
 import { createMemoryFetch } from "./memory-fetch.ts";
+import type { MemoryNetwork } from "./memory-network.ts";
 import type { ExecHandler } from "./memory-process.ts";
 import { createMemoryWebSocket } from "./memory-socket.ts";
 import { MemoryState } from "./memory-state.ts";
@@ -18,6 +19,8 @@ export interface MemoryServer {
   onExec(handler: ExecHandler): void;
   /** The files of a sandbox by absolute path. */
   files(sandboxId: string): Map<string, Uint8Array<ArrayBuffer>>;
+  /** The network log of a sandbox, and its hosts that wait for a decision. */
+  network(sandboxId: string): MemoryNetwork;
   /** Cuts every connection, like a bad network; clients reconnect. */
   disconnect(): void;
 }
@@ -44,6 +47,7 @@ export function createMemoryServer(): MemoryServer {
       state.handler = handler;
     },
     files: (sandboxId) => state.sandbox(sandboxId).files,
+    network: (sandboxId) => state.sandbox(sandboxId).network,
     disconnect() {
       for (const socket of [...sockets]) socket.cut();
     },

@@ -1,10 +1,20 @@
-import { errorBody, errorCodes, type OperationId, routes, SandboxError } from "@sandpiper/protocol";
+import {
+  completeNetwork,
+  type DecideNetworkRequestBody,
+  errorBody,
+  errorCodes,
+  type NetworkBody,
+  type OperationId,
+  routes,
+  SandboxError,
+} from "@sandpiper/protocol";
 import { MemoryFiles } from "./memory-files.ts";
+import { decideRequest, listFlows, streamFlows, suggestRules } from "./memory-network.ts";
 import type { MemoryState } from "./memory-state.ts";
 
 interface Call {
   /** Its handler reads only the parameters of its own route. */
-  readonly path: Readonly<Record<"id" | "checkpoint" | "process" | "volume", string>>;
+  readonly path: Readonly<Record<"id" | "checkpoint" | "process" | "volume" | "request", string>>;
   readonly query: URLSearchParams;
   readonly request: Request;
   readonly json: <Body = object>() => Promise<Body>;
@@ -112,6 +122,22 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const { from, to } = await call.json<{ from: string; to: string }>();
     filesOf(state, call).move(from, to);
   },
+  getNetworkLog: (state, { path, query, request }) => {
+    const { network } = state.sandbox(path.id);
+    const isFollowed = request.headers.get("accept") === "text/event-stream";
+    return isFollowed ? streamFlows(network, query) : listFlows(network, query);
+  },
+  getNetworkSuggestion: (state, { path }) => suggestRules(state.sandbox(path.id).network),
+  getSandboxNetwork: (state, { path }) => state.sandbox(path.id).resource.network,
+  setSandboxNetwork: async (state, { path, json }) =>
+    state.setNetwork(path.id, completeNetwork(await json<NetworkBody>())),
+  decideNetworkRequest: async (state, { path, json }) => {
+    const { resource, network } = state.sandbox(path.id);
+    const { decision } = await json<DecideNetworkRequestBody>();
+    const rule = decideRequest(network, path.request, decision);
+    return state.setNetwork(path.id, { ...resource.network, rules: [rule, ...resource.network.rules] });
+  },
+  listNetworkRequests: (state, { path }) => ({ items: state.sandbox(path.id).network.requests }),
   listNodes: (state) => ({ items: [state.node] }),
   listAudit: () => ({ items: [] }),
   verifyAudit: () => NO_ENTRIES,

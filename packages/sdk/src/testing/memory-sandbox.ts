@@ -1,4 +1,5 @@
 import { type CreateSandboxBody, completeNetwork, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import type { MemoryNetwork } from "./memory-network.ts";
 import type { MemoryProcess } from "./memory-process.ts";
 
 /** By absolute path. */
@@ -10,6 +11,7 @@ export interface MemorySandbox {
   /** By absolute path. */
   readonly files: Map<string, Uint8Array<ArrayBuffer>>;
   readonly processes: Map<string, MemoryProcess>;
+  readonly network: MemoryNetwork;
   /** How often it was rolled back. */
   rollbacks: number;
 }

@@ -64,7 +64,8 @@ export class MemoryState {
 
   add({ env = {}, files, ...body }: CreateSandboxBody & { readonly files?: MemoryFileMap | undefined }): MemorySandbox {
     const resource = newResource(createSandboxId(), body);
-    const sandbox = { resource, env, files: new Map(files), processes: new Map(), rollbacks: 0 };
+    const network = { flows: [], requests: [] };
+    const sandbox = { resource, env, files: new Map(files), processes: new Map(), network, rollbacks: 0 };
     this.sandboxes.set(resource.id, sandbox);
     this.emit("sandbox.created", resource.id);
     this.emit("sandbox.ready", resource.id);
@@ -142,6 +143,14 @@ export class MemoryState {
     sandbox.resource = { ...sandbox.resource, state: "ready", stoppedAt: null };
     this.emit(kind, sandbox.resource.id);
     return sandbox.resource;
+  }
+
+  /** Nothing is enforced. */
+  setNetwork(id: string, network: SandboxResource["network"]): SandboxResource["network"] {
+    const sandbox = this.sandbox(id);
+    sandbox.resource = { ...sandbox.resource, network };
+    this.emit("sandbox.updated", sandbox.resource.id);
+    return network;
   }
 
   /** It is a standalone node. */

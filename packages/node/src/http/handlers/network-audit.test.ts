@@ -1,6 +1,6 @@
 import { type FlowRecord, flowRecordSchema, networkLogSchema, networkSuggestionSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { flowRecord } from "../../flows/testing/flow-record.ts";
 import { errorOf, nodeOfTest } from "../testing/test-node.ts";
 
@@ -117,16 +117,84 @@ describe("the network log", () => {
     });
     expect(await suggest("?since=2030-01-01T00:00:00.000Z")).toMatchObject({ rules: [], text: null, records: 0 });
   });
+});
 
-  it("lists hosts that wait for a decision", async () => {
+describe("requests for new hosts", () => {
+  const host = { name: "example.com", address: null, port: 443, pid: 1, program: "curl" };
+
+  async function asking() {
     const node = await setUp();
     const { signal } = new AbortController();
-    const host = { name: "example.com", address: null, port: 443, pid: 1, program: "curl" };
-    void node.approvals.decide({ sandboxId: node.id as FlowRecord["sandboxId"], tenant: "mine", ...host }, signal);
+    const sandboxId = node.id as FlowRecord["sandboxId"];
+    const ask = (fields = {}) => node.approvals.decide({ sandboxId, tenant: "mine", ...host, ...fields }, signal);
+    await node.request("PUT", node.at, { json: "ask" });
+    const first = () => node.approvals.list(sandboxId)[0]?.id as string;
+    const decide = (request: string, decision: string, key = node.owner) =>
+      node.request("POST", `${node.at}/requests/${request}`, { json: { decision }, key });
+    onTestFinished(() => node.approvals[Symbol.dispose]());
+    return { ...node, ask, first, decide };
+  }
+
+  it("are listed, and reported as an event", async () => {
+    const node = await asking();
+    void node.ask();
     const answer = await node.request("GET", `${node.at}/requests`);
     expect(await answer.json()).toMatchObject({ items: [{ ...host, sandboxId: node.id }] });
     const events = node.events.list({ after: 0, limit: 100 }).filter(({ kind }) => kind === "network.asked");
-    expect(events).toMatchObject([{ sandboxId: node.id, details: host }]);
-    node.approvals[Symbol.dispose]();
+    expect(events).toMatchObject([{ sandboxId: node.id, details: { ...host, request: node.first() } }]);
+  });
+
+  it("become rules when they are decided, and their connections continue or end", async () => {
+    const node = await asking();
+    const allowed = node.ask();
+    const answer = await node.decide(node.first(), "allow");
+    expect(await answer.json()).toMatchObject({ rules: [{ allow: "example.com", ports: [443] }], default: "ask" });
+    expect(await allowed).toBe("allow");
+    const denied = node.ask({ name: null, address: "203.0.113.9", port: 22 });
+    expect((await node.decide(node.first(), "deny")).status).toBe(200);
+    expect(await denied).toBe("deny");
+    expect(await (await node.request("GET", node.at)).json()).toMatchObject({
+      rules: [
+        { deny: "203.0.113.9", ports: [22] },
+        { allow: "example.com", ports: [443] },
+      ],
+    });
+  });
+
+  it("are not decided by the sandbox's token, a read-only key, another tenant, or twice", async () => {
+    const node = await asking();
+    const held = node.ask();
+    const id = node.first();
+    const { token } = (await (await node.request("GET", `/v1/sandboxes/${node.id}`)).json()) as { token: string };
+    expect((await node.decide(id, "allow", token)).status).toBe(403);
+    expect((await node.decide(id, "allow", node.key({ tenant: "mine", scopes: ["read"] }))).status).toBe(403);
+    expect((await node.decide(id, "allow", node.key({ tenant: "other" }))).status).toBe(404);
+    expect((await node.decide(id, "maybe")).status).toBe(400);
+    expect(node.approvals.list(node.id as FlowRecord["sandboxId"])).toHaveLength(1);
+    await node.decide(id, "deny");
+    expect(await held).toBe("deny");
+    expect(await errorOf(await node.decide(id, "allow"))).toMatchObject({
+      status: 404,
+      reason: "no_such_network_request",
+    });
+  });
+
+  it("stay undecided when the key may not open that much of the network", async () => {
+    const node = await asking();
+    void node.ask();
+    const limited = node.key({
+      tenant: "mine",
+      maxNetwork: { rules: [{ allow: "other.example.com" }], default: "ask" },
+    });
+    expect((await node.decide(node.first(), "allow", limited)).status).toBe(403);
+    expect(node.first()).toBeDefined();
+    expect(await (await node.request("GET", node.at)).json()).toMatchObject({ rules: [] });
+  });
+
+  it("end with their sandbox", async () => {
+    const node = await asking();
+    const held = node.ask();
+    await node.request("DELETE", `/v1/sandboxes/${node.id}`);
+    expect(await held).toBe("deny");
   });
 });

@@ -38,6 +38,17 @@ export const networkAuditHandlers = {
   listNetworkRequests(call) {
     return { items: [...call.deps.approvals.list(sandboxOf(call).id)] };
   },
+
+  async decideNetworkRequest({ principal, params, body: { decision }, deps }) {
+    const { id } = deps.access.find(principal, params.id, { readOnly: false });
+    const { name, address, port } = deps.approvals.get(id, params.request);
+    const [host, ports] = [name ?? address ?? "", [port]];
+    const rule = decision === "allow" ? { allow: host, ports } : { deny: host, ports };
+    const policy = await deps.sandboxNetworks.prepend(principal, id, rule);
+    // After the rule is stored, so that a connection that continues is one that stays allowed.
+    deps.approvals.settle(id, params.request, decision);
+    return policy;
+  },
 } satisfies Partial<Handlers>;
 
 /** The node that owns a sandbox has its log. */
