@@ -77,6 +77,8 @@ export interface Instance {
   readonly addresses?: Readonly<Record<string, string>> | undefined;
   /** A command that runs in it as process `service`, next to other commands. */
   readonly service?: ServiceCommand | undefined;
+  /** The ids of processes that its checkpoint of files was taken without, although they may have changed these files. */
+  readonly earlierProcesses?: readonly string[] | undefined;
   /** Opens the byte stream to the agent; rejects while the agent is not ready, and may be called again. */
   connect(signal: AbortSignal): Promise<ConnectedChannel>;
   /**
@@ -114,6 +116,8 @@ export interface CheckpointOptions {
   readonly keepsRunning: boolean;
   /** Called when the state is captured and only has to be written; the instance may then continue. */
   readonly onCaptured?: (() => void) | undefined;
+  /** For a checkpoint of files: the `earlierProcesses` of instances that are restored from it. */
+  readonly processes?: readonly string[] | undefined;
 }
 
 /** A prepared instance for a restore, created while its checkpoint is still being loaded. */

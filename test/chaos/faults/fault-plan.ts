@@ -10,7 +10,8 @@ import { nodeFaults } from "./node-faults.ts";
 import { objectFaults } from "./object-faults.ts";
 import { storeFaults } from "./store-faults.ts";
 
-const MOST_AT_ONCE = 3;
+/** Below the number of areas, of which a round never has two faults. */
+const AT_ONCE = [2, 5] as const;
 
 export interface PlannedFault {
   readonly fault: Fault;
@@ -47,13 +48,13 @@ export function planFaults({ faults: total, store, sandboxes, random }: FaultPla
   const rounds: PlannedRound[] = [];
   for (let left = total; left > 0; ) {
     const faults: PlannedFault[] = [];
-    const count = Math.min(left, random.between(1, MOST_AT_ONCE));
+    const count = Math.min(left, random.between(...AT_ONCE));
     while (faults.length < count) {
       const fault = deal(faults.map((planned) => planned.fault.area));
       faults.push({ fault, ...plan(random, sandboxes) });
     }
     const [name] = random.pick(requests);
-    rounds.push({ faults, request: { name, ...plan(random, sandboxes) }, settles: random.next() < 0.7 });
+    rounds.push({ faults, request: { name, ...plan(random, sandboxes) }, settles: random.next() < 0.5 });
     left -= count;
   }
   return rounds;

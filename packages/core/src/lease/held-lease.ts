@@ -120,7 +120,6 @@ export class HeldLease implements Lease {
     }).catch(() => undefined);
   }
 
-  /** Leaves the lock unchanged: it expires, or this node resumes it. */
   abandon(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort();

@@ -27,6 +27,8 @@ export interface Lease {
   onRenewed(callback: (deadlineMs: number) => void): void;
   /** Releases the lease, which ends with the call; if the store does not answer, it expires. */
   release(): Promise<void>;
+  /** Ends the lease here and leaves the lock unchanged: it expires, or this node acquires it again. */
+  abandon(): void;
   /** Deletes the state and the lock of a destroyed sandbox. The lease ends with the call. */
   remove(): Promise<void>;
 }

@@ -32,6 +32,8 @@ export interface StartOptions extends CommandOptions {
    * Request its output together with the start, which saves a round trip and keeps all output for a late reader.
    */
   readonly isRead?: boolean | undefined;
+  /** The caller may have started this id before, without an answer: a process that a checkpoint lost is not started again. */
+  readonly isRepeated?: boolean | undefined;
 }
 
 export interface AttachOptions {

@@ -20,8 +20,8 @@ import { GuestNetwork } from "../network/guest-network.ts";
 import { type GuestPort, type PortWatcher, type WatchPortsOptions, watchPorts } from "../network/listening-ports.ts";
 import type { NetworkHandler } from "../network/serve-network.ts";
 import { type SpawnTarget, spawnOptions, withDefaults } from "../process/command.ts";
+import { EarlierProcesses } from "../process/earlier-processes.ts";
 import { exec } from "../process/exec.ts";
-import { noSuchProcess, processLost } from "../process/no-such-process.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
 import { executeCode, runnableLanguages, runSource, type StripTypes } from "../process/run-code.ts";
@@ -87,7 +87,7 @@ export class Sandbox implements AsyncDisposable {
   readonly closed: Promise<InstanceExit>;
   readonly #instance: Instance;
   readonly #link: AgentLink;
-  readonly #hasLostProcesses: boolean;
+  readonly #earlier: EarlierProcesses;
   readonly #stripTypes: StripTypes | undefined;
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
@@ -105,7 +105,7 @@ export class Sandbox implements AsyncDisposable {
     this.startedService = parts.startedService;
     this.#instance = parts.instance;
     this.#link = parts.link;
-    this.#hasLostProcesses = parts.hasLostProcesses ?? false;
+    this.#earlier = new EarlierProcesses(parts.instance, parts.hasLostProcesses);
     this.#stripTypes = parts.stripTypes;
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
@@ -233,14 +233,13 @@ export class Sandbox implements AsyncDisposable {
 
   /** Processes that were started through the agent, running or not yet forgotten. */
   async processes(options: CallOptions = {}): Promise<readonly ProcessSummary[]> {
-    const client = await this.#client();
-    return (await client.call("process.list", {}, options)).processes.map(processSummary);
+    return (await (await this.#client()).call("process.list", {}, options)).processes.map(processSummary);
   }
 
   async process(processId: string, options: CallOptions = {}): Promise<ProcessSummary> {
     const found = (await this.processes(options)).find((candidate) => candidate.id === processId);
     if (found !== undefined) return found;
-    throw this.#hasLostProcesses ? processLost(this.id, processId) : noSuchProcess(this.id, processId);
+    throw this.#earlier.missing(processId);
   }
 
   async readFile(path: string, options: ReadFileOptions = {}): Promise<Uint8Array> {
@@ -288,8 +287,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {
-    const client = await this.#client();
-    return sandboxMetrics(await client.call("system.metrics", {}, options));
+    return sandboxMetrics(await (await this.#client()).call("system.metrics", {}, options));
   }
 
   /**
@@ -300,7 +298,8 @@ export class Sandbox implements AsyncDisposable {
     const client = await this.#client();
     if (!options.keepsRunning) this.#become("checkpointing");
     try {
-      const timing = await saveInstance(this.#instance, client, { ...options, directory });
+      const earlier = this.capabilities.checkpoint === "memory" ? undefined : this.#earlier;
+      const timing = await saveInstance(this.#instance, client, { ...options, directory, earlier });
       if (!options.keepsRunning) this.#stopped();
       return timing;
     } catch (thrown) {
@@ -381,7 +380,8 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
-  #start({ randomUuid }: AgentClient, target: SpawnTarget, options: StartOptions): Promise<ProcessHandle> {
+  async #start({ randomUuid }: AgentClient, target: SpawnTarget, options: StartOptions): Promise<ProcessHandle> {
+    if (options.isRepeated && options.id !== undefined) this.#earlier.refuse(options.id);
     const params = {
       process: options.id ?? randomUuid(),
       ...target,

@@ -1,4 +1,5 @@
 import type { AgentClient } from "../agent/agent-client.ts";
+import type { EarlierProcesses } from "../process/earlier-processes.ts";
 import type { CheckpointOptions, Instance } from "../provider.ts";
 
 export interface CheckpointTiming {
@@ -6,11 +7,17 @@ export interface CheckpointTiming {
   readonly pausedMs: number;
 }
 
+export interface SaveInstanceOptions extends CheckpointOptions {
+  readonly directory: string;
+  /** Set if the checkpoint does not keep the sandbox's processes. */
+  readonly earlier?: EarlierProcesses | undefined;
+}
+
 /** Saves an instance while its agent is quiesced. On failure, and with `keepsRunning`, the agent continues. */
 export async function saveInstance(
   instance: Instance,
   client: AgentClient,
-  options: CheckpointOptions & { readonly directory: string },
+  { earlier, ...options }: SaveInstanceOptions,
 ): Promise<CheckpointTiming> {
   const { clock } = client;
   const startedAtMs = clock.monotonicMs();
@@ -25,8 +32,8 @@ export async function saveInstance(
     resuming?.catch(() => {});
   };
   try {
-    await client.quiesce();
-    await instance.checkpoint(options.directory, { ...options, onCaptured });
+    const [processes] = await Promise.all([earlier?.next(client), client.quiesce()]);
+    await instance.checkpoint(options.directory, { ...options, onCaptured, processes });
   } catch (thrown) {
     // Harmless if it was not quiesced yet.
     await (resuming ?? client.thaw()).catch(() => {});

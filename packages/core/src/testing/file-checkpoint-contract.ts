@@ -37,6 +37,12 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
         expect(restored.greetedProcesses).toEqual([]);
         expect(await rejection(restored.attach(process.id))).toMatchObject({ code: "gone", reason: "process_lost" });
         expect((await restored.exec("echo ready")).stdout).toBe("ready\n");
+        // A client that got no answer to its start repeats it; the files may already show what the process did.
+        const repeated = { id: process.id, isRepeated: true };
+        expect(await rejection(restored.start("true", repeated))).toMatchObject({ reason: "process_lost" });
+        expect(await (await restored.start("true", { id: process.id })).wait()).toMatchObject({ exitCode: 0 });
+        const unknown = await restored.start("true", { id: "never-started", isRepeated: true });
+        expect(await unknown.wait()).toMatchObject({ exitCode: 0 });
       }
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });

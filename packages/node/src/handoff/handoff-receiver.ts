@@ -148,8 +148,14 @@ export class HandoffReceiver {
   async #letGo(id: SandboxId, lease: Lease, instance: ReceiveOptions["instance"]): Promise<void> {
     const { ownership, registry, saveRestore } = this.#options;
     const record = registry.record(id);
-    if (record !== undefined) await saveRestore.retire(record);
-    await destroyPrepared(instance);
+    try {
+      if (record !== undefined) await saveRestore.retire(record);
+      await destroyPrepared(instance);
+    } catch (thrown) {
+      // A lease that is renewed without an owner would keep every node from the sandbox.
+      if (!ownership.has(id)) lease.abandon();
+      throw thrown;
+    }
     await (ownership.has(id) ? ownership.release(id) : lease.release());
     ownership.unwatch(id);
     registry.drop(id);

@@ -65,3 +65,47 @@ describe("a sandbox with an attached client", () => {
     expect(await leases.read(id)).toMatchObject({ isLive: true, isAttached: false });
   });
 });
+
+describe("a sandbox whose state cannot be read", () => {
+  const damage = async (store: MemoryStore, id: SandboxId) => {
+    const key = `states/${id}.state`;
+    const before = await store.get(key);
+    await store.put(key, new TextEncoder().encode("damaged"));
+    return async () => void (await store.put(key, before?.bytes ?? new Uint8Array()));
+  };
+
+  it("can be taken by any node after its repair, although its node had resumed the lease", async () => {
+    const store = new MemoryStore();
+    const before = startNode(store, "a");
+    const { id, epoch } = await begin(before);
+    before.leases.dispose();
+    const [a, b] = [startNode(store, "a"), startNode(store, "b")];
+    const repair = await damage(store, id);
+    await expect(a.ownership.resume(id, epoch)).rejects.toMatchObject({ code: "data_loss" });
+    await repair();
+    await clock.advance(20_000);
+    expect(await b.leases.acquire(id)).toHaveProperty("lease");
+  });
+
+  it("can be taken at once by the node that could not read it", async () => {
+    const store = new MemoryStore();
+    const before = startNode(store, "a");
+    const { id, epoch } = await begin(before);
+    before.leases.dispose();
+    const { ownership, leases } = startNode(store, "a");
+    const repair = await damage(store, id);
+    await expect(ownership.resume(id, epoch)).rejects.toMatchObject({ code: "data_loss" });
+    await repair();
+    expect(await leases.acquire(id)).toHaveProperty("lease");
+  });
+
+  it("can be acquired again if its lease was new", async () => {
+    const store = new MemoryStore();
+    const { ownership, leases } = startNode(store, "a");
+    const record = sandboxRecord();
+    await damage(store, record.id);
+    await expect(ownership.begin(record, async () => ({}))).rejects.toMatchObject({ code: "data_loss" });
+    await clock.advance(20_000);
+    expect(await leases.acquire(record.id)).toHaveProperty("lease");
+  });
+});

@@ -53,10 +53,15 @@ export class LeaseOwnership implements Ownership {
   async begin(record: SandboxRecord, requirements: () => Promise<CheckpointRequirements>): Promise<number> {
     const acquired = await this.#options.leases.acquire(record.id);
     if (!("lease" in acquired)) throw notOwned(record.id);
-    await this.take(record.id, acquired);
+    const { lease } = acquired;
+    // A lease that is renewed without an owner would keep every node from the sandbox.
+    await this.take(record.id, acquired).catch(async (thrown: unknown) => {
+      await lease.remove().catch(() => lease.abandon());
+      throw thrown;
+    });
     const state = await this.state(record.id);
     await state.commit({ record, requirements: await requirements(), checkpoints: [] });
-    return acquired.lease.epoch;
+    return lease.epoch;
   }
 
   /** Puts a lease into effect: from now on the store refuses the writes of earlier owners. */
@@ -85,11 +90,17 @@ export class LeaseOwnership implements Ownership {
     return this.#owned.has(id);
   }
 
-  /** Resumes a lease after a restart. Resolves to false if another node has taken it. */
+  /**
+   * Resumes a lease after a restart. Resolves to false if another node has taken it. If it rejects, the lease expires unless
+   * this node acquires it again: its instance may still run.
+   */
   async resume(id: SandboxId, epoch: number): Promise<boolean> {
     const lease = await this.#options.leases.resume(id, epoch);
     if (lease === undefined) return false;
-    await this.take(id, { lease });
+    await this.take(id, { lease }).catch((thrown: unknown) => {
+      lease.abandon();
+      throw thrown;
+    });
     // The clients of the previous process are gone.
     await lease.setAttached(this.#attached.has(id));
     return true;

@@ -133,7 +133,7 @@ export class LiveSandbox {
   /** Starts a process, by default the sandbox's shell, or attaches to the existing one with the id that the caller chose. */
   async start(
     body: StartProcessBody,
-    reading: Pick<StartOptions, "isRead" | "lendsMemory"> = {},
+    reading: Pick<StartOptions, "isRead" | "lendsMemory" | "isRepeated"> = {},
   ): Promise<ProcessHandle> {
     this.touch("exec");
     const { process: id, stdin, pty, journalBytes } = body;

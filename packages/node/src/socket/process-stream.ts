@@ -33,11 +33,11 @@ export async function runProcessStream(
 }
 
 /** A client with an offset has seen the process run, so the process is not started a second time. */
-async function processOf(live: LiveSandbox, { process, spawn, offset }: OpenProcess): Promise<ProcessHandle> {
+async function processOf(live: LiveSandbox, { process, spawn, offset, repeated }: OpenProcess): Promise<ProcessHandle> {
   // Each chunk is copied into its frames before the next one is read.
   const lendsMemory = true;
   if (spawn === undefined || offset > 0) return await live.attach(process, offset, { lendsMemory });
-  return await live.start({ ...spawn, process }, { isRead: true, lendsMemory });
+  return await live.start({ ...spawn, process }, { isRead: true, lendsMemory, isRepeated: repeated });
 }
 
 async function send(stream: SocketStream, { source, bytes, offset }: OutputChunk): Promise<void> {

@@ -51,6 +51,8 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     offset,
     window,
     continued,
+    /** The client sent `spawn` before, without an answer. */
+    repeated: z.boolean().optional(),
   }),
   /** Drops an ended process whose output the client has read; answered by `end`. */
   z.strictObject({ ...open, kind: z.literal("forget"), sandbox: sandboxIdSchema, process: processIdSchema }),

@@ -1,6 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
+import { readEarlierProcesses } from "./checkpoint/earlier-processes.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
 import { addressesOf } from "./container/ports.ts";
 import { serviceOf } from "./container/service.ts";
@@ -37,7 +38,8 @@ async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerI
   if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
   const addresses = addressesOf(found, host.engine.endpoint.url);
   const service = serviceOf(spec, found.Config.Labels);
-  return new DockerInstance(host, { spec, container, isStarted: true, addresses, service });
+  const earlierProcesses = await readEarlierProcesses(host.store.directory(spec.id));
+  return new DockerInstance(host, { spec, container, isStarted: true, addresses, service, earlierProcesses });
 }
 
 async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {

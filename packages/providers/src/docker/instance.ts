@@ -27,6 +27,7 @@ export interface DockerInstanceOptions {
   /** The addresses of published ports. */
   readonly addresses?: Instance["addresses"];
   readonly service: Instance["service"];
+  readonly earlierProcesses?: Instance["earlierProcesses"];
 }
 
 /** The holder of each instance in this program, by directory: two providers must not hold the same instance. */
@@ -35,6 +36,7 @@ const holders = new Map<string, object>();
 export class DockerInstance extends HostInstance implements Instance {
   addresses: Instance["addresses"];
   readonly service: Instance["service"];
+  readonly earlierProcesses: Instance["earlierProcesses"];
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
   readonly #directory: string;
@@ -48,8 +50,10 @@ export class DockerInstance extends HostInstance implements Instance {
   #isChecking = false;
   #wasEngineAway = false;
 
-  constructor(host: DockerHost, { spec, container, stream, isStarted, addresses, service }: DockerInstanceOptions) {
+  constructor(host: DockerHost, options: DockerInstanceOptions) {
+    const { spec, container, stream, isStarted, addresses, service, earlierProcesses } = options;
     super(spec.id);
+    this.earlierProcesses = earlierProcesses;
     this.#host = host;
     this.#spec = spec;
     this.#container = container;

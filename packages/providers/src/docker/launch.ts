@@ -1,6 +1,7 @@
-import type { InstanceSpec } from "@sandpiper/core";
+import type { Instance, InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { undoAfter } from "../host/undo-after.ts";
+import { writeEarlierProcesses } from "./checkpoint/earlier-processes.ts";
 import { containerConfig } from "./container/container-config.ts";
 import { addressesOf, startError } from "./container/ports.ts";
 import { serviceOf } from "./container/service.ts";
@@ -20,6 +21,7 @@ export interface LaunchOptions {
   readonly signal: AbortSignal;
   /** Called with the container before its start. */
   readonly onCreated?: ((container: Docker.Container) => Promise<void>) | undefined;
+  readonly earlierProcesses?: Instance["earlierProcesses"];
 }
 
 /**
@@ -48,7 +50,8 @@ export async function launchInstance(host: DockerHost, options: LaunchOptions): 
   }
 }
 
-async function start(host: DockerHost, { spec, image, signal, onCreated }: LaunchOptions): Promise<DockerInstance> {
+async function start(host: DockerHost, options: LaunchOptions): Promise<DockerInstance> {
+  const { spec, image, signal, onCreated, earlierProcesses } = options;
   const { engine, home, paths, runtime, agentVolume, agentStreams } = host;
   // Aborts only between calls: an aborted call could still take effect after the clean-up.
   signal.throwIfAborted();
@@ -59,12 +62,13 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
   );
   signal.throwIfAborted();
   await host.store.guard(spec.id, containerTargets(engine, container.id));
+  if (earlierProcesses !== undefined) await writeEarlierProcesses(host.store.directory(spec.id), earlierProcesses);
   await agentVolume.fill(container, image.id);
   await onCreated?.(container);
   signal.throwIfAborted();
   const stream = await agentStreams.openEarly(container);
   const service = serviceOf(spec, config.Labels ?? {});
-  const instance = new DockerInstance(host, { spec, container, stream, isStarted: false, service });
+  const instance = new DockerInstance(host, { spec, container, stream, isStarted: false, service, earlierProcesses });
   try {
     await engine.call(`start the container of sandbox ${spec.id}`, () => container.start());
     signal.throwIfAborted();

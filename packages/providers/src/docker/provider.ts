@@ -18,6 +18,7 @@ import type Docker from "dockerode";
 import { shared } from "../host/shared.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
+import { readEarlierProcesses } from "./checkpoint/earlier-processes.ts";
 import { fillVolumes, loadCheckpoint } from "./checkpoint/restore.ts";
 import { requireNetwork } from "./container/network.ts";
 import { requirePorts } from "./container/ports.ts";
@@ -83,12 +84,13 @@ export class DockerProvider implements Provider {
       id: spec.id,
       restore: async (directory, abort) => {
         const options = { spec, home: host.home, directory, signal: abort };
-        const image = await loadCheckpoint(host.engine, options).catch(async (error: unknown) => {
+        const loading = Promise.all([readEarlierProcesses(directory), loadCheckpoint(host.engine, options)]);
+        const [earlierProcesses, image] = await loading.catch(async (error: unknown) => {
           await destroy();
           throw error;
         });
         const onCreated = (container: Docker.Container) => fillVolumes(host.engine, container, options);
-        return await launchInstance(host, { spec, image, signal: abort, onCreated });
+        return await launchInstance(host, { spec, image, signal: abort, onCreated, earlierProcesses });
       },
       destroy,
     };

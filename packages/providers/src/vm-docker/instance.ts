@@ -22,6 +22,7 @@ export class VmDockerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
   readonly service: Instance["service"];
+  readonly earlierProcesses: Instance["earlierProcesses"];
   readonly #engine: ProjectEngine;
   readonly #container: Instance;
   readonly #onRemoved: () => Promise<void>;
@@ -29,6 +30,7 @@ export class VmDockerInstance implements Instance {
   constructor({ engine, container, onRemoved }: VmDockerInstanceOptions) {
     this.id = container.id;
     this.service = container.service;
+    this.earlierProcesses = container.earlierProcesses;
     this.#engine = engine;
     this.#container = container;
     this.#onRemoved = onRemoved;

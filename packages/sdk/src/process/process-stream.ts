@@ -33,6 +33,7 @@ export class ProcessStream implements SocketStream {
   readonly #port: StreamPort;
   #spawn: StartProcessBody | undefined;
   #position: number;
+  #hasSpawned = false;
   #hasOpened = false;
   #isAbandoned = false;
   #untakenBytes = 0;
@@ -89,7 +90,11 @@ export class ProcessStream implements SocketStream {
     const window = Math.max(1, WINDOW_BYTES - this.#untakenBytes);
     // After a confirmed start the command must not start again, even if the node has forgotten the process.
     const spawn = this.#hasOpened ? undefined : this.#spawn;
-    return { ...base, spawn, offset: this.#position, window };
+    const message = { ...base, spawn, offset: this.#position, window };
+    if (spawn === undefined) return message;
+    const isRepeated = this.#hasSpawned;
+    this.#hasSpawned = true;
+    return isRepeated ? { ...message, repeated: true } : message;
   }
 
   opened({ pid, rollbacks = 0 }: Opened): void {

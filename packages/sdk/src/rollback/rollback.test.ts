@@ -54,10 +54,11 @@ describe("output of a sandbox that was rolled back", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("starts a command again whose start was never confirmed", async () => {
+  it("starts a command again whose start was never confirmed, and says that it repeats the start", async () => {
     const { sockets, move, result } = await executing();
+    expect(sockets.last.open).not.toHaveProperty("repeated");
     await move();
-    expect(sockets.last.open).toHaveProperty("spawn");
+    expect(sockets.last.open).toMatchObject({ spawn: expect.anything(), repeated: true });
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 9 });
     sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
     expect((await result).exitCode).toBe(0);

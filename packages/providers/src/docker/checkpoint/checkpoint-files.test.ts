@@ -14,6 +14,7 @@ type Entry = Partial<Header> & { readonly name: string; readonly content?: strin
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 const LOWER = Buffer.alloc(200_000, "lower");
 const UPPER = Buffer.from("upper");
+const PACKED = { reference: "saved:one", labels: { owner: "me" } };
 const CONFIG = JSON.stringify({ architecture: "amd64", rootfs: { diff_ids: [] } });
 
 function archiveOf(entries: readonly Entry[]): Readable {
@@ -98,22 +99,23 @@ describe("the files of a container's checkpoint", () => {
     expect(await readFile(join(directory, `layer-${sha256(LOWER)}`))).toEqual(LOWER);
   });
 
-  it("are packed into an image with its layers in order and with the given reference", async () => {
+  it("are packed into an image with its layers in order and with the given reference and labels", async () => {
     await unpackImage(archiveOf(formats[0]?.[1] ?? []), directory);
-    const entries = await entriesOf(await packImage(directory, "saved:one"));
+    const entries = await entriesOf(await packImage(directory, PACKED));
     const [image] = JSON.parse(String(entries.get("manifest.json")));
     expect(image.RepoTags).toEqual(["saved:one"]);
-    expect(String(entries.get(image.Config))).toBe(CONFIG);
+    const config = { ...JSON.parse(CONFIG), config: { Labels: PACKED.labels } };
+    expect(JSON.parse(String(entries.get(image.Config)))).toEqual(config);
     expect(image.Layers.map((name: string) => entries.get(name))).toEqual([LOWER, UPPER, LOWER]);
     // A packed image can be unpacked again: there is one format.
-    await unpackImage(await packImage(directory, "saved:one"), again);
+    await unpackImage(await packImage(directory, PACKED), again);
     expect(await readdir(again)).toEqual(await readdir(directory));
   });
 
   it("may be one layer with all files", async () => {
     await flattenImage(Readable.from([LOWER, UPPER]), directory, { architecture: "amd64", created: "now" });
     const whole = Buffer.concat([LOWER, UPPER]);
-    const entries = await entriesOf(await packImage(directory, "saved:one"));
+    const entries = await entriesOf(await packImage(directory, PACKED));
     const [image] = JSON.parse(String(entries.get("manifest.json")));
     expect(image.Layers.map((name: string) => entries.get(name))).toEqual([whole]);
     expect(JSON.parse(String(entries.get(image.Config)))).toMatchObject({
@@ -141,11 +143,11 @@ describe("the files of a container's checkpoint", () => {
 
   it("are rejected when one of them is damaged or missing", async () => {
     const damaged = { code: "data_loss", reason: "checkpoint_damaged" };
-    expect(await rejection(packImage(directory, "saved:one"))).toMatchObject(damaged);
+    expect(await rejection(packImage(directory, PACKED))).toMatchObject(damaged);
     await unpackImage(archiveOf(formats[0]?.[1] ?? []), directory);
     await rm(join(directory, `layer-${sha256(UPPER)}`));
-    expect(await rejection(packImage(directory, "saved:one"))).toMatchObject(damaged);
+    expect(await rejection(packImage(directory, PACKED))).toMatchObject(damaged);
     await writeFile(join(directory, "image.json"), JSON.stringify({ version: 1, layers: ["../../etc/passwd"] }));
-    expect(await rejection(packImage(directory, "saved:one"))).toMatchObject(damaged);
+    expect(await rejection(packImage(directory, PACKED))).toMatchObject(damaged);
   });
 });

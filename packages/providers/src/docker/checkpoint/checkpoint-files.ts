@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/core";
 import { extract, pack } from "tar-stream";
 
-/** Unchanged from the engine: its digest is the image's id. */
+/** Unchanged from the engine. */
 const CONFIG = "config.json";
 const IMAGE = "image.json";
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -74,9 +74,16 @@ export async function flattenImage(
   await writeImage(directory, [digest]);
 }
 
-/** Packs the archive for an engine's `load`, with its own reference. */
-export async function packImage(directory: string, reference: string): Promise<Readable> {
-  const { layers, config } = await readImage(directory);
+export interface PackOptions {
+  readonly reference: string;
+  /** Replace the labels of the container that was saved, perhaps of another sandbox or home. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Packs the archive for an engine's `load`. */
+export async function packImage(directory: string, { reference, labels }: PackOptions): Promise<Readable> {
+  const { layers, config: saved } = await readImage(directory);
+  const config = withLabels(saved, labels, directory);
   const configName = `${createHash("sha256").update(config).digest("hex")}.json`;
   const archive = pack();
   const write = async () => {
@@ -219,6 +226,16 @@ async function readImage(directory: string): Promise<{ readonly layers: readonly
     return { layers, config };
   } catch (thrown) {
     throw damagedCheckpoint(directory, thrown instanceof Error ? thrown.message : String(thrown), thrown);
+  }
+}
+
+function withLabels(config: Buffer, labels: PackOptions["labels"], directory: string): Buffer {
+  try {
+    const image = JSON.parse(config.toString());
+    const merged = { ...image.config?.Labels, ...labels };
+    return Buffer.from(JSON.stringify({ ...image, config: { ...image.config, Labels: merged } }));
+  } catch (thrown) {
+    throw damagedCheckpoint(directory, "its image config is not JSON", thrown);
   }
 }
 

@@ -42,7 +42,7 @@ export async function loadImage(
 ): Promise<EngineImage> {
   const reference = referenceOf(owner);
   // The abort ends only the upload: an aborted load could still take effect after the clean-up.
-  const archive = addAbortSignal(signal, await packImage(directory, reference));
+  const archive = addAbortSignal(signal, await packImage(directory, { reference, labels: ownerLabels(owner) }));
   try {
     await engine.call(`load the image of sandbox ${owner.id}`, async (docker) =>
       followLoad(docker, await docker.loadImage(archive)),
@@ -59,15 +59,31 @@ export async function loadImage(
 /** Removes the image loaded for an instance, and the leftovers of its interrupted checkpoints. */
 export async function removeImagesOf(engine: Engine, owner: ImageOwner): Promise<void> {
   await removeImage(engine, referenceOf(owner));
-  // Podman cannot filter images by several labels, so the loop below compares the others.
-  const filters = { dangling: ["true"], label: [`${CHECKPOINT_LABEL}=true`] };
-  const left = await engine.call(`list images of sandbox ${owner.id}`, (docker) => docker.listImages({ filters }));
-  for (const { Id, Labels } of left) {
-    if (Labels[label.sandbox] === owner.id && Labels[label.home] === owner.home) await removeImage(engine, Id);
+  // An engine lists and removes an unnamed image only after those that were committed on top of it.
+  const tried = new Set<string>();
+  for (;;) {
+    const left = (await listUnnamed(engine, owner)).filter((id) => !tried.has(id));
+    if (left.length === 0) return;
+    for (const id of left) {
+      tried.add(id);
+      await removeImage(engine, id);
+    }
   }
 }
 
-/** Forks share an image under one name each; the engine deletes it with the last name. */
+/** A load under the same reference, or a removal while an image on top of it existed, leaves an image without a name. */
+async function listUnnamed(engine: Engine, owner: ImageOwner): Promise<readonly string[]> {
+  // Podman cannot filter images by several labels.
+  const filters = { dangling: ["true"], label: [`${CHECKPOINT_LABEL}=true`] };
+  const found = await engine.call(`list images of sandbox ${owner.id}`, (docker) => docker.listImages({ filters }));
+  const wanted = Object.entries(ownerLabels(owner));
+  return found.filter(({ Labels }) => wanted.every(([name, value]) => Labels[name] === value)).map(({ Id }) => Id);
+}
+
+function ownerLabels({ id, home }: ImageOwner): Readonly<Record<string, string>> {
+  return { [CHECKPOINT_LABEL]: "true", [label.sandbox]: id, [label.home]: home };
+}
+
 function referenceOf({ id, home }: ImageOwner): string {
   return `sandpiper-checkpoint:${id}-${home}`;
 }

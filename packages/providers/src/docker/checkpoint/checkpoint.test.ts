@@ -14,7 +14,7 @@ import { connectTo, removeContainers } from "../testing/connect.ts";
 import { startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import { saveContainer } from "./checkpoint.ts";
-import { removeImagesOf } from "./checkpoint-image.ts";
+import { commitContainer, removeImagesOf } from "./checkpoint-image.ts";
 import { fillVolumes, loadCheckpoint } from "./restore.ts";
 
 const HOME = "0123456789ab";
@@ -131,7 +131,7 @@ describe("a container's checkpoint", () => {
     expect(await imagesOf(engine)).toEqual([image]);
   });
 
-  it("can be forked while the original runs; its image is removed with the last container that uses it", async () => {
+  it("can be forked while the original runs; each fork's image is removed with it", async () => {
     const container = await start(engine, image);
     await run(container, "echo before > /file; echo before > /.data/file");
     await save(container, { keepsRunning: true });
@@ -140,7 +140,7 @@ describe("a container's checkpoint", () => {
       const created = await Promise.all(forks.map((fork) => restore(engine, fork)));
       await run(container, "echo after > /file; echo after > /.data/file");
       for (const fork of created) expect(await run(fork, "cat /file /.data/file")).toBe("before\nbefore\n");
-      expect(await imagesOf(engine)).toHaveLength(2);
+      expect(await imagesOf(engine)).toHaveLength(3);
       for (const [index, fork] of forks.entries()) {
         await created[index]?.remove({ force: true });
         await removeImagesOf(engine, { id: fork.id, home: HOME });
@@ -176,6 +176,32 @@ describe("a container's checkpoint", () => {
     await left.remove();
     await volume.remove();
     expect(await run(await restoring, "echo here")).toBe("here\n");
+  });
+
+  it("leaves no image of another home when a later checkpoint replaces it", async () => {
+    const container = await start(engine, image);
+    const owner = { id: spec.id, home: "another" };
+    for (const content of ["first", "second"]) {
+      await run(container, `echo ${content} > /file`);
+      await save(container, { keepsRunning: true });
+      await loadCheckpoint(elsewhere, { spec, home: owner.home, directory, signal });
+      await rm(directory, { recursive: true });
+      await mkdir(directory);
+    }
+    expect(await imagesOf(elsewhere)).toHaveLength(2);
+    await removeImagesOf(elsewhere, owner);
+    expect(await imagesOf(elsewhere)).toEqual([]);
+  });
+
+  it("leaves no image when its next checkpoint was interrupted", async () => {
+    const container = await start(engine, image);
+    await save(container, { keepsRunning: false });
+    const restored = await restore(elsewhere);
+    await commitContainer(elsewhere, restored);
+    await restored.remove({ force: true });
+    expect(await imagesOf(elsewhere)).toHaveLength(2);
+    await removeImagesOf(elsewhere, { id: spec.id, home: HOME });
+    expect(await imagesOf(elsewhere)).toEqual([]);
   });
 
   it("stores an unchanged layer as the same file", async () => {

@@ -1,10 +1,10 @@
-import { access } from "node:fs/promises";
 import { type CheckpointOptions, type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
 import type { Engine } from "../engine/engine.ts";
 import { volumesOf } from "../storage/volumes.ts";
 import { flattenImage, unpackImage } from "./checkpoint-files.ts";
 import { commitContainer, removeImage } from "./checkpoint-image.ts";
+import { writeEarlierProcesses } from "./earlier-processes.ts";
 import { saveVolume } from "./volume-archive.ts";
 
 /** Engines support at most 128 layers, and each checkpoint of a restored sandbox adds one. */
@@ -27,9 +27,9 @@ export async function saveContainer(
   container: Docker.Container,
   options: SaveContainerOptions,
 ): Promise<void> {
-  const { directory, keepsRunning, onCaptured } = options;
+  const { directory, keepsRunning, onCaptured, processes = [] } = options;
   // Fails before the pause if the directory is missing.
-  await access(directory);
+  await writeEarlierProcesses(directory, processes);
   await requireVisible(engine, container);
   const what = `container ${container.id}`;
   let isPaused = true;
