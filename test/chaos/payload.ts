@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { type Sandbox, SandboxError } from "@sandpiper/sdk";
 
 const BYTES = 200_000;
@@ -16,11 +17,13 @@ export class Payload {
   }
 
   async write(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-    const command = `head -c ${BYTES} /dev/urandom > payload.new && sync payload.new && mv payload.new payload && ${this.show}`;
-    const { stdout, stderr } = await sandbox.exec(command, { signal });
-    const [, sum] = SUM.exec(stdout) ?? [];
-    if (sum === undefined) throw new SandboxError("write_failed", { message: stderr });
-    this.#written.add(sum);
+    const bytes = randomBytes(BYTES);
+    // Before the write: a rollback to a moment during it may complete it, without an answer to the client.
+    this.#written.add(createHash("sha256").update(bytes).digest("hex"));
+    const isWhole = `[ $(wc -c < payload.new) -eq ${BYTES} ]`;
+    const command = `cat > payload.new && ${isWhole} && sync payload.new && mv payload.new payload && ${this.show}`;
+    const { stdout, stderr } = await sandbox.exec(command, { stdin: bytes, signal });
+    if (!SUM.test(stdout)) throw new SandboxError("write_failed", { message: stderr });
     this.#isMissing = false;
   }
 

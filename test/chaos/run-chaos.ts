@@ -5,7 +5,7 @@ import { type Client, type CreateSandboxBody, SandboxError } from "@sandpiper/sd
 import { MACHINE } from "../node/qemu-home.ts";
 import { type ChaosBed, type StoreKind, startChaosBed } from "./chaos-bed.ts";
 import type { ChaosReport } from "./chaos-report.ts";
-import type { ProviderName } from "./chaos-sandbox.ts";
+import type { ChaosSandbox, ProviderName } from "./chaos-sandbox.ts";
 import { Deadlines } from "./deadlines.ts";
 import { type PlannedFault, type PlannedRound, planFaults } from "./faults/fault-plan.ts";
 import { findLeaks } from "./find-leaks.ts";
@@ -21,14 +21,15 @@ const SLOTS = [
   { provider: "gvisor", policy: { perCommand: true, keepLast: 2 } },
   { provider: "gvisor", policy: undefined },
   { provider: "docker", policy: { everyMs: 3000, keepLast: 3 } },
-  { provider: "qemu", policy: { everyMs: 10_000, keepLast: 2 } },
+  { provider: "qemu", policy: { everyMs: 5000, keepLast: 2 } },
 ] as const satisfies { provider: ProviderName; policy: object | undefined }[];
 /** Longer than a node waits for a sandbox whose owner has died. */
 const PROGRESS_MS = 45_000;
 const REQUEST_MS = 60_000;
 /** The first machine of a node boots. */
 const CREATE_MS = { gvisor: 60_000, docker: 60_000, qemu: 240_000 };
-const CREATE_TRIES = 5;
+const CREATE_TRIES = 30;
+const CREATE_PAUSE_MS = 500;
 const FINISH_MS = 60_000;
 /** What a store with damaged objects answers; not after their repair. */
 const DAMAGED = /checkpoint_damaged|object_damaged|object_forged|object_replayed/;
@@ -80,6 +81,8 @@ class ChaosRun {
   readonly #happened = new Map<string, number>();
   readonly #slots: readonly (typeof SLOTS)[number][];
   readonly #writers: SandboxWriter[] = [];
+  /** New sandboxes in place of ended ones, by their index; rounds that do not need them continue meanwhile. */
+  readonly #replacements = new Map<number, Promise<void>>();
   readonly #retired: SandboxWriter[] = [];
   /** Every sandbox that existed during the run. */
   readonly #ids = new Set<string>();
@@ -103,7 +106,7 @@ class ChaosRun {
   async play(): Promise<void> {
     const { faults, seed, store } = this.#options;
     const plan = planFaults({ faults, store, sandboxes: this.#slots.length, random: new Random(seed) });
-    for (const at of this.#slots.keys()) await this.#makeSandbox(at);
+    await Promise.all(this.#slots.map((_, at) => this.#makeSandbox(at)));
     await this.#settle(0);
     for (const [index, round] of plan.entries()) {
       this.#options.signal?.throwIfAborted();
@@ -153,8 +156,10 @@ class ChaosRun {
   async #inject(round: number, { fault, sandbox, afterMs, seed }: PlannedFault): Promise<void> {
     await sleep(afterMs);
     this.#count(`fault: ${fault.kind}`);
-    const target = (this.#writers[sandbox] as SandboxWriter).sandbox;
-    if (fault.area === "instance" || fault.area === "object") this.#count(`fault on ${target.provider}`);
+    const isOfSandbox = fault.area === "instance" || fault.area === "object";
+    if (isOfSandbox) await this.#replacements.get(sandbox);
+    const target = this.#target(sandbox);
+    if (isOfSandbox) this.#count(`fault on ${target.provider}`);
     const log = (line: string) => this.#log(`${round} ${line}`);
     try {
       await fault.inject({ bed: this.#bed, random: new Random(seed), sandbox: target, log });
@@ -166,7 +171,8 @@ class ChaosRun {
   async #ask(round: number, { name, sandbox, afterMs, seed }: PlannedRound["request"]): Promise<void> {
     await sleep(afterMs);
     const [, request] = requests.find(([each]) => each === name) ?? [];
-    const { id, provider } = (this.#writers[sandbox] as SandboxWriter).sandbox;
+    await this.#replacements.get(sandbox);
+    const { id, provider } = this.#target(sandbox);
     const { nodes, apiKey } = this.#bed;
     const context = { id, nodes, apiKey, clients: this.#clients, random: new Random(seed) };
     const onMade = (made: string) => void this.#ids.add(made);
@@ -191,14 +197,23 @@ class ChaosRun {
     }
     await Promise.all(
       this.#writers.map(async (writer, at) => {
+        if (this.#replacements.has(at)) return;
         const isFine = await writer.progress(PROGRESS_MS);
         if (!isFine) {
           const last = [...writer.failures].map(([what, times]) => `${what} ${times}×`).join(", ");
           this.violate("stuck", `round ${round}: sandbox ${writer.id} neither works nor fails permanently (${last})`);
         }
-        if (!isFine || writer.over !== undefined) await this.#replace(writer, at);
+        if (isFine && writer.over === undefined) return;
+        const replacing = this.#replace(writer, at).finally(() => this.#replacements.delete(at));
+        // Whoever needs the sandbox learns of a failure.
+        replacing.catch(() => {});
+        this.#replacements.set(at, replacing);
       }),
     );
+  }
+
+  #target(at: number): ChaosSandbox {
+    return (this.#writers[at] as SandboxWriter).sandbox;
   }
 
   async #replace(writer: SandboxWriter, at: number): Promise<void> {
@@ -229,7 +244,7 @@ class ChaosRun {
     writer.start();
   }
 
-  /** On a busy machine a node can lose a lease even while it creates the sandbox. */
+  /** May fail: faults happen meanwhile, and on a busy machine a node can lose a lease while it creates the sandbox. */
   async #create(options: CreateSandboxBody & { readonly provider: ProviderName }): Promise<{ readonly id: string }> {
     for (let tries = 1; ; tries++) {
       const client = this.#random.pick(this.#clients);
@@ -244,6 +259,7 @@ class ChaosRun {
         const { code, reason } = SandboxError.from(thrown);
         this.#count(`create: ${code}/${reason}`);
         if (tries === CREATE_TRIES) throw thrown;
+        await sleep(CREATE_PAUSE_MS);
       }
     }
   }
@@ -251,6 +267,7 @@ class ChaosRun {
   /** Destroys all sandboxes, stops the nodes and looks for leftovers. */
   async #finish(round: number): Promise<void> {
     await this.#settle(round);
+    await Promise.all(this.#replacements.values());
     for (const writer of this.#writers) {
       await writer.stop();
       await writer.verify().catch((thrown) => this.violate("lost", `sandbox ${writer.id} cannot be read: ${thrown}`));
