@@ -60,6 +60,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   try {
     await run.play();
   } finally {
+    await run.stop();
     run.keepLogs();
   }
   return run.report({ looks: watch.looks, seen: watch.seen });
@@ -113,6 +114,13 @@ class ChaosRun {
       await this.#playRound(index + 1, round);
     }
     await this.#finish(plan.length);
+  }
+
+  /** Ends what a run that was given up leaves. */
+  async stop(): Promise<void> {
+    await Promise.allSettled(this.#replacements.values());
+    await Promise.all(this.#writers.map((writer) => writer?.stop()));
+    for (const client of this.#clients) client.close();
   }
 
   keepLogs(): void {
