@@ -14,6 +14,7 @@ const order = [
   "cluster", // membership, leases, shared keys and quotas
   "ownership", // the right to run a sandbox
   "network", // egress: policies, resolving, connecting, flows
+  "secrets", // secrets of tenants, and their injection into requests
   "sandboxes", // the registry, creation, providers, warm pools
   "backup", // copies of a home or a store
   "checkpoints", // save, restore, fork

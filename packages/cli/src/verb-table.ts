@@ -29,6 +29,7 @@ export const verbTable: VerbTable = {
   events: async () => (await import("./verbs/events.ts")).eventsVerb,
   stats: async () => (await import("./verbs/stats.ts")).statsVerb,
   keys: async () => (await import("./verbs/keys.ts")).keysVerb,
+  secrets: async () => (await import("./verbs/secrets.ts")).secretsVerb,
   tenants: async () => (await import("./verbs/tenants.ts")).tenantsVerb,
   audit: async () => (await import("./verbs/audit.ts")).auditVerb,
   caches: async () => (await import("./verbs/caches.ts")).cachesVerb,

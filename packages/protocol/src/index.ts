@@ -263,6 +263,20 @@ export {
   type UpdateSandboxBody,
   updateSandboxBodySchema,
 } from "./api/sandbox.ts";
+export {
+  type CreateSecretBody,
+  createSecretBodySchema,
+  type SecretInjection,
+  type SecretResource,
+  type SecretUse,
+  type SecretUsesBody,
+  secretListSchema,
+  secretNameSchema,
+  secretResourceSchema,
+  secretUseSchema,
+  type UpdateSecretBody,
+  updateSecretBodySchema,
+} from "./api/secret.ts";
 export { type DeleteSandboxQuery, type VolumeResource, volumeListSchema } from "./api/volume.ts";
 export { abortError } from "./errors/abort-error.ts";
 export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./errors/error-body.ts";

@@ -14,6 +14,7 @@ import { Nodes } from "./nodes.ts";
 import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import { Sandboxes } from "./sandboxes.ts";
+import { Secrets } from "./secrets.ts";
 import { Connection } from "./socket/connection.ts";
 import { Tenants } from "./tenants.ts";
 import { Volumes } from "./volumes.ts";
@@ -36,6 +37,7 @@ export class Client implements AsyncDisposable {
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
+  readonly secrets: Secrets;
   readonly tenants: Tenants;
   readonly webhooks: Webhooks;
   readonly audit: Audit;
@@ -59,6 +61,7 @@ export class Client implements AsyncDisposable {
     this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);
+    this.secrets = new Secrets(http);
     this.tenants = new Tenants(http);
     this.webhooks = new Webhooks(http);
     this.audit = new Audit(http);

@@ -12,6 +12,7 @@ export {
   type CreatedKey,
   type CreateKeyBody,
   type CreateSandboxBody,
+  type CreateSecretBody,
   type CreateWebhookBody,
   type DrainNodeBody,
   type ErrorCode,
@@ -47,6 +48,8 @@ export {
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type SecretResource,
+  type SecretUse,
   type SessionStatus,
   type SetPoolBody,
   type SourceCode,
@@ -54,6 +57,7 @@ export {
   type TerminalSize,
   type UpdateKeyBody,
   type UpdateSandboxBody,
+  type UpdateSecretBody,
   type UpdateTenantBody,
   type Usage,
   type VolumeResource,
@@ -88,6 +92,7 @@ export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
 export type { CheckpointOptions, DestroyOptions, ForkOptions, MoveOptions, StopOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
+export type { Secrets } from "./secrets.ts";
 export type { SessionResult } from "./session/collect-output.ts";
 export {
   type RunOptions,

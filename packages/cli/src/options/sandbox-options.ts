@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { CreateSandboxBody } from "@sandpiper/protocol";
 import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { containerFrom, containerOptions, dockerFrom, vmDockerFrom } from "./container-options.ts";
@@ -27,6 +28,23 @@ export const onFailureOption: Option = {
   choices: ["restore", "keep"],
   summary: "if the sandbox ends by itself: restore its newest checkpoint at its next use, or keep it failed",
 };
+
+export const secretOption: Option = {
+  name: "secret",
+  value: "NAME[=VARIABLE]",
+  isRepeatable: true,
+  summary: "let the sandbox use a secret; VARIABLE holds its placeholder inside",
+};
+
+/** Undefined if none is given. */
+export function secretsFrom(arguments_: Arguments): CreateSandboxBody["secrets"] {
+  const texts = arguments_.all("secret");
+  if (texts.length === 0) return undefined;
+  return texts.map((text) => {
+    const [name = "", env] = text.split("=");
+    return env === undefined ? name : { name, env };
+  });
+}
 
 /** For verbs that create a sandbox on the node, from an image or a checkpoint. */
 export const ownOptions: readonly Option[] = [

@@ -7,6 +7,8 @@ import {
   onFailureOption,
   ownFrom,
   ownOptions,
+  secretOption,
+  secretsFrom,
   shapeFrom,
   shapeOptions,
 } from "../options/sandbox-options.ts";
@@ -35,6 +37,7 @@ export const createVerb: Verb = {
     idleTimeoutOption,
     checkpointsOption,
     onFailureOption,
+    secretOption,
     sandboxJsonOption,
     quietOption,
   ],
@@ -53,6 +56,7 @@ export const createVerb: Verb = {
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
       checkpointPolicy: await parsePolicy(arguments_, "checkpoints"),
+      secrets: secretsFrom(arguments_),
       onFailure: arguments_.get("on-failure") as CreateSandboxBody["onFailure"],
     };
     const client = await requireNode();

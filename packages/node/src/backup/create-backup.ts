@@ -76,6 +76,7 @@ class BackupCopy {
       if (stored === undefined || "fault" in verifyObject(keyring, key, stored.bytes)) throw notSigned(store, key);
       await writer.put(OBJECTS + key, stored.bytes);
     }
+    await this.#copySecrets();
     for await (const { key } of store.list("states/")) {
       const id = STATE.exec(key)?.[1];
       if (isSandboxId(id)) await this.#copy(id);
@@ -90,12 +91,22 @@ class BackupCopy {
   async copyHome(): Promise<BackupContent> {
     const { config, source, writer } = this.#options;
     using database = copyDatabase(config.home);
+    await this.#copySecrets();
     for (const record of database.records) {
       const isPresent = await this.#copy(record.id, record);
       if (record.isAtRest && !this.#copied.has(record.id)) database.correct(record.id, { isDestroyed: !isPresent });
     }
     await writeHomeFiles(config.home, { database, keyring: source.keyring, writer });
     return this.#content();
+  }
+
+  /** As they are: encrypted. */
+  async #copySecrets(): Promise<void> {
+    const { source, writer } = this.#options;
+    for await (const { key } of source.store.list("secrets/")) {
+      const stored = await source.store.get(key);
+      if (stored !== undefined) await writer.put(OBJECTS + key, stored.bytes);
+    }
   }
 
   /** Resolves to false if the sandbox has no state. */

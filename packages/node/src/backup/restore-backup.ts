@@ -92,7 +92,7 @@ async function restoreSandboxes(store: ObjectStore, { backup, onBytes }: Restori
   const to = chunksIn(store).openSession();
   await readCheckpoints(backup, { from: chunksIn(backup.store).openSession(), to, onBytes });
   const states: RestoredState[] = [];
-  for (const prefix of ["checkpoints/", "states/"]) {
+  for (const prefix of ["secrets/", "checkpoints/", "states/"]) {
     for (const object of index.objects.filter(({ key }) => key.startsWith(OBJECTS + prefix))) {
       const bytes = await readObject(backup.store, object);
       const id = STATE.exec(object.key)?.[1];

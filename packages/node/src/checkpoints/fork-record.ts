@@ -17,6 +17,8 @@ export function forkOf(
     ...owner,
     ...more,
     network,
+    // Another tenant's secrets of the same names are not the ones that its code was given.
+    secrets: principal.tenant === record.tenant ? record.secrets : [],
     state: "restoring",
     name: name ?? null,
     labels: labels ?? record.labels,

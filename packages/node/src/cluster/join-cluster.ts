@@ -11,7 +11,7 @@ export const BACKUP_OBJECT = "backup.json";
 /** Exists while a restore writes to the store. */
 export const RESTORE_OBJECT = "restoring.json";
 
-const CLUSTER_PREFIXES = ["keys.json", "locks/", "states/", "checkpoints/", "nodes/", "quotas/", "names/"];
+const CLUSTER_PREFIXES = ["keys.json", "locks/", "states/", "secrets/", "checkpoints/", "nodes/", "quotas/", "names/"];
 
 /** The format of the store. It increases with a change that earlier versions must not ignore. */
 const FORMAT = 1;

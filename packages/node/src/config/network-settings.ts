@@ -1,6 +1,6 @@
 import { parseNetworkTarget, parseTargetText } from "@sandpiper/protocol";
 import { z } from "zod";
-import { count, durationMs } from "./setting-types.ts";
+import { count, durationMs, optionalPath } from "./setting-types.ts";
 
 const cidr = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 const server = z.string().refine((text) => {
@@ -36,6 +36,10 @@ export const networkSettings = z
         allowed: 'lists of hosts by name, such as {"mirror": ["pypi.example.com:443"]}',
         shownDefault: "`{}`",
       }),
+    extraCaFile: optionalPath.meta({
+      description:
+        "PEM file with authorities that the node trusts, besides the usual ones, when it connects to the hosts of secrets.",
+    }),
     maxConnections: z.int().min(0).default(20_000).meta({
       description: "Maximum number of open connections of all sandboxes together; 0 means no limit.",
     }),

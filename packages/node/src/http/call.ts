@@ -43,6 +43,7 @@ export interface PathParams {
   /** 0 if the path has none. */
   readonly port: number;
   readonly request: string;
+  readonly secret: string;
 }
 
 export type { Bindings };

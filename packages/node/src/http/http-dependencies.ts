@@ -28,6 +28,7 @@ import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxNetworks } from "../sandboxes/sandbox-networks.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { UsageReport } from "../sandboxes/usage-report.ts";
+import type { SecretService } from "../secrets/secret-service.ts";
 import type { BodyLimits } from "./body-limits.ts";
 import type { Callers } from "./callers.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -82,6 +83,7 @@ export interface HttpDependencies {
     KeyService | SharedKeyService,
     "create" | "list" | "update" | "revoke" | "tenants" | "updateTenant"
   >;
+  readonly secrets: Pick<SecretService, "create" | "list" | "update" | "remove">;
   readonly momentary: Pick<MomentaryUsage, "take">;
   readonly usage: Pick<UsageReport, "read">;
   readonly reserve: Pick<HostReserve, "require" | "lowOn">;

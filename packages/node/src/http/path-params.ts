@@ -6,17 +6,19 @@ import {
   portNumberSchema,
   processIdSchema,
   projectNameSchema,
+  secretNameSchema,
   volumeNameSchema,
 } from "@sandpiper/protocol";
 import { noSuchCache } from "../containers/node-containers.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import { noSuchVolume } from "../sandboxes/node-volumes.ts";
+import { noSuchSecret } from "../secrets/secret-service.ts";
 import type { PathParams } from "./call.ts";
 
 /** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
   const { id, process, checkpoint, key = "", webhook = "", ...names } = given;
-  const { project = "", cache = "", volume = "", machine = "", tenant = "", request = "", port } = names;
+  const { project = "", cache = "", volume = "", machine = "", tenant = "", secret = "", request = "", port } = names;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
@@ -24,6 +26,7 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
   const isCache = projectNameSchema.safeParse(project).success && cacheNameSchema.safeParse(cache).success;
   if (cache !== "" && !isCache) throw noSuchCache(project, cache);
   if (volume !== "" && !volumeNameSchema.safeParse(volume).success) throw noSuchVolume(volume);
+  if (secret !== "" && !secretNameSchema.safeParse(secret).success) throw noSuchSecret(secret);
   const required = { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "" };
   return {
     ...required,
@@ -35,6 +38,7 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
     machine,
     tenant,
     request,
+    secret,
     port: port === undefined ? 0 : portOf(port),
   };
 }

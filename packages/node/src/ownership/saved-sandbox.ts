@@ -5,6 +5,7 @@ import {
   networkPolicySchema,
   sandboxIdSchema,
   sandboxResourceSchema,
+  secretUseSchema,
 } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
@@ -24,6 +25,8 @@ const savedRecordSchema = z.looseObject({
   id: sandboxIdSchema,
   tenant: z.string(),
   keyId: z.string(),
+  /** Absent in states of earlier versions. */
+  secrets: z.array(secretUseSchema).default([]),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().nullable(),
   /** Absent in states of earlier versions. */

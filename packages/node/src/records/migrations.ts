@@ -200,4 +200,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN publicPorts TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE sandboxes ADD COLUMN linkEpoch INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- Names and placeholders of secrets, never values.
+  ALTER TABLE sandboxes ADD COLUMN secrets TEXT NOT NULL DEFAULT '[]';
+  `,
 ];

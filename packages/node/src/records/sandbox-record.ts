@@ -1,4 +1,12 @@
-import type { Activity, ContainerBody, NetworkPolicy, SandboxId, SandboxResource, Usage } from "@sandpiper/protocol";
+import type {
+  Activity,
+  ContainerBody,
+  NetworkPolicy,
+  SandboxId,
+  SandboxResource,
+  SecretUse,
+  Usage,
+} from "@sandpiper/protocol";
 
 /** What the node knows about a sandbox. The record outlives the sandbox. */
 export interface SandboxRecord {
@@ -13,6 +21,8 @@ export interface SandboxRecord {
   readonly metadata: SandboxResource["metadata"];
   /** The environment of each of its commands. */
   readonly env: Readonly<Record<string, string>>;
+  /** The secrets that it uses. */
+  readonly secrets: readonly SecretUse[];
   readonly image: string;
   /** Its container's options; null if the caller gave none. */
   readonly container: ContainerBody | null;
@@ -61,6 +71,7 @@ export const changeableFields = [
   "labels",
   "metadata",
   "env",
+  "secrets",
   "ttlMs",
   "expiresAt",
   "idleTimeoutMs",

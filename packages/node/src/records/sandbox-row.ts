@@ -11,6 +11,7 @@ const nested: readonly string[] = [
   "labels",
   "metadata",
   "env",
+  "secrets",
   "container",
   "idleExcept",
   "network",

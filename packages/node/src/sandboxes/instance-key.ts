@@ -1,6 +1,7 @@
 import type { CheckpointRequirements } from "@sandpiper/core";
 import type { PoolKeyBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import { placeholderVariables } from "../secrets/trust-variables.ts";
 import { tenantProject } from "./tenant-project.ts";
 
 /** Everything that shapes an instance. Warm pools hold no instances with container options. */
@@ -14,7 +15,7 @@ export interface InstanceKey extends PoolKeyBody {
 
 /** The key of the warm pool that could serve this sandbox, or of a prepared instance for a checkpoint with these requirements. */
 export function instanceKey(
-  record: Pick<SandboxRecord, Exclude<keyof InstanceKey, "saved"> | "tenant">,
+  record: Pick<SandboxRecord, Exclude<keyof InstanceKey, "saved"> | "tenant" | "secrets">,
   saved?: CheckpointRequirements,
 ): InstanceKey {
   const { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses } = record;
@@ -22,7 +23,7 @@ export function instanceKey(
     ...record.container,
     project: tenantProject(record.tenant, record.container.project),
   };
-  const env = container?.service === undefined ? undefined : record.env;
+  const env = container?.service === undefined ? undefined : { ...placeholderVariables(record.secrets), ...record.env };
   return { provider, image, container, env, memoryMib, vcpuCount, diskMib, maxProcesses, saved };
 }
 

@@ -17,6 +17,8 @@ import type { Activity, Command, SandboxId, StartProcessBody } from "@sandpiper/
 import type { MomentaryMeasure } from "../auth/quota.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
+import { secretVariables } from "../secrets/trust-variables.ts";
+
 /** Learns how a sandbox is used, to decide when it is idle. */
 export interface ActivityWatch {
   /** For an activity without a duration. */
@@ -30,6 +32,8 @@ export interface LiveSandboxOptions {
   /** Returns the current record: lifetimes and labels can change. */
   readonly record: () => SandboxRecord;
   readonly activity: ActivityWatch;
+  /** Puts into the sandbox what its commands need; undefined if that is nothing. */
+  readonly prepare: () => Promise<void> | undefined;
   /** Counts towards the quotas of the sandbox's key and tenant until disposed. Throws `quota_exceeded`. */
   readonly take: (measure: MomentaryMeasure) => Disposable;
   /** Disposes `counted` when the process has ended. */
@@ -51,6 +55,7 @@ export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
   readonly #onSave = new Set<(phase: SavePhase) => void>();
   #changes = 0;
+  #preparing: Promise<void> | undefined;
 
   constructor(options: LiveSandboxOptions) {
     this.#options = options;
@@ -118,6 +123,13 @@ export class LiveSandbox {
     this.#options.activity.touch(activity);
   }
 
+  /** Commands that are started from now on wait for it, and run even if it fails. */
+  async prepare(): Promise<void> {
+    const preparing = this.#options.prepare();
+    this.#preparing = preparing?.catch(() => {});
+    await preparing;
+  }
+
   async exec(
     body: CommandBody,
     options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
@@ -126,6 +138,7 @@ export class LiveSandbox {
     using _ = this.hold("exec");
     const all = { ...options, ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
     const { sandbox } = this.#options;
+    if (this.#preparing !== undefined) await this.#preparing;
     if (body.code !== undefined) return await sandbox.executeCode(this.#languageOf(body), body.code, all);
     return await sandbox.exec(commandOf(body) as Command, all);
   }
@@ -208,8 +221,9 @@ export class LiveSandbox {
     return this.#options.sandbox.ports();
   }
 
-  #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {
+  async #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {
     const { sandbox } = this.#options;
+    if (this.#preparing !== undefined) await this.#preparing;
     if (body.code !== undefined) return sandbox.startCode(this.#languageOf(body), body.code, options);
     return sandbox.start(commandOf(body), options);
   }
@@ -219,9 +233,9 @@ export class LiveSandbox {
   }
 
   #defaults(body: CommandBody) {
-    const { env, cwd, user, timeoutMs } = this.record;
+    const { env, secrets, cwd, user, timeoutMs } = this.record;
     return {
-      env: { ...env, ...body.env },
+      env: { ...secretVariables(secrets), ...env, ...body.env },
       cwd: body.cwd ?? cwd ?? undefined,
       user: body.user ?? user ?? undefined,
       timeoutMs: body.timeoutMs ?? timeoutMs ?? undefined,

@@ -31,9 +31,15 @@ export type NewSandbox = Omit<
   | "checkpointBytes"
 >;
 
+export interface NewSandboxOptions {
+  readonly defaults: SandboxDefaults;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly secrets?: SandboxRecord["secrets"] | undefined;
+}
+
 export function newSandbox(
   body: CreateSandboxBody,
-  { defaults, providers }: { defaults: SandboxDefaults; providers: ReadonlyMap<string, Provider> },
+  { defaults, providers, secrets = [] }: NewSandboxOptions,
 ): Omit<NewSandbox, "network"> {
   const name = body.provider ?? defaults.provider;
   const provider = providers.get(name);
@@ -58,6 +64,7 @@ export function newSandbox(
     labels: body.labels ?? {},
     metadata: body.metadata ?? {},
     env,
+    secrets,
     image: imageOf(body.image, provider, defaults),
     // An empty object gets the tenant's default project.
     container: body.container ?? (provider.machines === undefined ? null : {}),

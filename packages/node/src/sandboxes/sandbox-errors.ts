@@ -43,3 +43,9 @@ function rescue(id: string): string {
   const copy = `sandpiper cp "$(sandpiper fork ${id}):PATH" .`;
   return `copy files of its newest checkpoint: ${copy}; or return it to that checkpoint: sandpiper rollback ${id}`;
 }
+
+export function secretsNeedKey(): SandboxError {
+  return new SandboxError("secrets_need_key", {
+    message: "a sandbox token cannot change which secrets its sandbox uses",
+  });
+}

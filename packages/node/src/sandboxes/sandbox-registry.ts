@@ -19,6 +19,8 @@ export interface SandboxRegistryOptions {
   readonly events: EventLog;
   readonly momentary: Pick<MomentaryUsage, "take" | "hold">;
   readonly clock: Clock;
+  /** Puts what commands need into a sandbox that starts here, or whose record has changed. Undefined if nothing is needed. */
+  readonly prepare?: ((sandbox: Sandbox, record: SandboxRecord) => Promise<void> | undefined) | undefined;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
@@ -245,11 +247,14 @@ export class SandboxRegistry {
       sandbox,
       record: current,
       activity,
+      prepare: () => this.#options.prepare?.(sandbox, current()),
       take: (measure) => this.#options.momentary.take(current(), measure),
       processStarted: (process, counted) => this.#follow(live, process, counted),
     });
     const entry: Entry = { record, sandbox, live, lifetime, observers };
     this.#entries.set(record.id, entry);
+    // Commands wait for it.
+    live.prepare().catch((thrown) => this.#options.onError(SandboxError.from(thrown), record.id));
     if (sandbox.startedService !== undefined) this.#follow(live, sandbox.startedService, this.#countProcess(live));
     sandbox.closed.then(({ reason }) => {
       if (reason === "crashed" || reason === "out_of_memory") this.#ended(sandbox);

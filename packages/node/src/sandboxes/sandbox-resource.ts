@@ -17,6 +17,7 @@ export function sandboxResource(
     image: record.image,
     container: record.container && withoutCredentials(record.container),
     addresses: { ...addresses },
+    secrets: record.secrets.map((use) => ({ ...use })),
     memoryMib: record.memoryMib,
     vcpuCount: record.vcpuCount,
     diskMib: record.diskMib,

@@ -17,6 +17,7 @@ import type { RateLimit } from "../auth/rate-limit.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { SandboxChange, SandboxRecord } from "../records/sandbox-record.ts";
+import type { SecretService } from "../secrets/secret-service.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import type { Capacity } from "./capacity.ts";
 import { CreateOnce, type CreateOnceOptions } from "./create-once.ts";
@@ -27,7 +28,7 @@ import type { NodePool } from "./node-pool.ts";
 import type { NodeVolumes } from "./node-volumes.ts";
 import type { Providers } from "./providers.ts";
 import type { SandboxAccess } from "./sandbox-access.ts";
-import { beingDestroyed, ended } from "./sandbox-errors.ts";
+import { beingDestroyed, ended, secretsNeedKey } from "./sandbox-errors.ts";
 import { sandboxFilter } from "./sandbox-filter.ts";
 import type { SandboxNames } from "./sandbox-names.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
@@ -42,6 +43,7 @@ export interface SandboxServiceOptions extends CreateOnceOptions {
   readonly policies: NetworkPolicies;
   readonly volumes: NodeVolumes;
   readonly names: SandboxNames;
+  readonly secrets: Pick<SecretService, "uses">;
   readonly ownership: Ownership;
   readonly checkpointStore: CheckpointStore;
   /** Commits all writes of `work`, or none. */
@@ -89,7 +91,8 @@ export class SandboxService {
     if (principal.kind !== "key") throw new RangeError("a sandbox token passed an access check for keys");
     const { access, providers, defaults, policies } = this.#options;
     const network = policies.complete(principal.keyId, body.network);
-    const wanted = { ...newSandbox(body, { defaults, providers: providers.byName }), network };
+    const secrets = await this.#options.secrets.uses(principal.tenant, body.secrets ?? []);
+    const wanted = { ...newSandbox(body, { defaults, providers: providers.byName, secrets }), network };
     this.#options.volumes.requireOwn(principal.tenant, wanted);
     const { idempotencyKey: key } = options;
     if (key === undefined) return access.resource(principal, await this.#create(principal, wanted, options));
@@ -127,6 +130,10 @@ export class SandboxService {
     if (body.onExpiry === "pause" && checkpoint === "none") throw cannotPause(record.provider);
     const { ttlMs } = body;
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
+    if (body.secrets !== undefined && principal.kind !== "key") throw secretsNeedKey();
+    const secrets = body.secrets && {
+      secrets: await this.#options.secrets.uses(record.tenant, body.secrets, record.secrets),
+    };
     const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
     // Serialized, because a running checkpoint stores the record it started with.
     const changed = await registry.serialize(record.id, async () => {
@@ -135,11 +142,12 @@ export class SandboxService {
       if (isRenamed) await names.take(renamed);
       // Another sandbox of this node may have taken it meanwhile.
       if (isRenamed) names.requireFree(renamed);
-      const after = registry.change(record.id, { ...withoutUndefined(body), ...expiry, ...policy });
+      const after = registry.change(record.id, { ...withoutUndefined(body), ...expiry, ...policy, ...secrets });
       await saveRecord(this.#options.ownership, after);
       if (isRenamed) await names.release(record);
       return after;
     });
+    if (secrets !== undefined) await registry.running(record.id)?.prepare();
     registry.emit("sandbox.updated", record);
     return access.resource(principal, changed);
   }
@@ -329,7 +337,7 @@ export class SandboxService {
   }
 }
 
-function withoutUndefined(body: UpdateSandboxBody): SandboxChange {
+function withoutUndefined({ secrets: _, ...body }: UpdateSandboxBody): SandboxChange {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 

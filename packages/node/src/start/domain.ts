@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import type { Clock, Provider, SandboxError } from "@sandpiper/core";
+import type { SecureContext } from "node:tls";
+import type { Clock, Provider, Sandbox, SandboxError } from "@sandpiper/core";
 import { completeNetwork, type NetworkBody, parseNetwork, type SandboxId } from "@sandpiper/protocol";
 import { MomentaryUsage } from "../auth/momentary-usage.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
@@ -29,6 +30,7 @@ import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { PreviewAddresses } from "../preview/preview-addresses.ts";
 import { PreviewTokens } from "../preview/preview-tokens.ts";
 import { Previews } from "../preview/previews.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { Capacity } from "../sandboxes/capacity.ts";
 import { EventFeed } from "../sandboxes/event-feed.ts";
 import { HostReserve } from "../sandboxes/host-reserve.ts";
@@ -43,6 +45,11 @@ import { SandboxNames } from "../sandboxes/sandbox-names.ts";
 import { SandboxNetworks } from "../sandboxes/sandbox-networks.ts";
 import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { SandboxService } from "../sandboxes/sandbox-service.ts";
+import { CertificateAuthority } from "../secrets/certificate-authority.ts";
+import { installAuthority } from "../secrets/install-authority.ts";
+import { SecretInterceptor } from "../secrets/secret-interceptor.ts";
+import { SecretService } from "../secrets/secret-service.ts";
+import { serverTrust } from "../secrets/server-trust.ts";
 import { SealedStates } from "../store/sealed-states.ts";
 import { configuredBundles, createNetworks } from "./create-networks.ts";
 import type { Storage } from "./storage.ts";
@@ -116,7 +123,16 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError: (error) => options.onError(error, { pool: true }),
   });
 
-  const registry = new SandboxRegistry({ records, events, momentary, clock, observeExec, onError });
+  const secrets = new SecretService({
+    store: new SealedStates(cluster?.control ?? store, keyring),
+    isShared: cluster !== undefined,
+    clock,
+  });
+  const authority = new CertificateAuthority({ keyring, clock });
+  let trust: SecureContext | undefined;
+  const prepare = (sandbox: Sandbox, record: SandboxRecord) =>
+    record.secrets.length === 0 ? undefined : installAuthority(sandbox.files, authority.certificates);
+  const registry = new SandboxRegistry({ records, events, momentary, clock, prepare, observeExec, onError });
   const flowEvents = new FlowEvents({ events, clock, onError: (error) => options.onError(error, { network: true }) });
   flows.subscribe((entries) => flowEvents.add(entries));
   const approvals = new FlowApprovals({ events: flowEvents, clock, timeoutMs: config.network.askTimeoutMs });
@@ -154,6 +170,12 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     clock,
     sink: flows,
     approvals,
+    interceptor: new SecretInterceptor({
+      secrets,
+      authority,
+      trust: () => (trust ??= serverTrust(config.network.extraCaFile)),
+      usesOf: (id) => registry.running(id)?.record.secrets ?? [],
+    }),
     ownPorts: options.ownPorts ?? (() => [config.port]),
     onError,
   });
@@ -174,6 +196,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     volumes,
     names,
     policies,
+    secrets,
     idempotency,
     transaction: (work) => database.transaction(work),
     tokenOf,
@@ -263,6 +286,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     pool,
     ownership,
     leaseOwnership,
+    secrets,
     sandboxes,
     checkpoints,
     forks,

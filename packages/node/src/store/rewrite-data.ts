@@ -31,7 +31,7 @@ export interface RewriteProgress {
 }
 
 /**
- * Encrypts states and checkpoints with the current secret: those of earlier versions, and those under a replaced secret. Nodes may
+ * Encrypts states, secrets of tenants and checkpoints with the current secret: those of earlier versions, and those under a replaced secret. Nodes may
  * use the store meanwhile if all of them write with the current secret. It can be interrupted and repeated. Damaged objects do not
  * stop it: it throws at the end. Resolves to the number of rewritten objects.
  */
@@ -59,7 +59,7 @@ class DataRewriter {
     const onChunks = (chunks: number, bytes: number) => this.#add({ objects: 0, chunks, bytes });
     const tenantOf = acceptUnprotected ? (id: SandboxId) => this.#tenantOf(id) : undefined;
     await this.#each("checkpoints/", (key) => rewriteManifest(key, { store, keyring, tenantOf, onChunks }));
-    await this.#each("states/", (key) => this.#rewriteState(key));
+    for (const prefix of ["states/", "secrets/"]) await this.#each(prefix, (key) => this.#rewriteSealed(key));
     return this.progress.objects - before;
   }
 
@@ -88,8 +88,8 @@ class DataRewriter {
     }
   }
 
-  /** A node that writes the state meanwhile has encrypted it with the current secret. */
-  async #rewriteState(key: string): Promise<boolean> {
+  /** A node that writes the object meanwhile has encrypted it with the current secret. */
+  async #rewriteSealed(key: string): Promise<boolean> {
     const { store, keyring } = this.#options;
     for (;;) {
       const stored = await store.get(key);

@@ -8,9 +8,9 @@ import {
 import type { Keyring } from "../auth/keyring.ts";
 import { openObject, sealObject } from "./sealed-objects.ts";
 
-const PREFIX = "states/";
+const SEALED = /^(?:states|secrets)\//;
 
-/** A store whose states of sandboxes are encrypted and authenticated. All other objects pass unchanged. */
+/** A store whose states of sandboxes and secrets of tenants are encrypted and authenticated. All other objects pass unchanged. */
 export class SealedStates implements ObjectStore {
   readonly label: string;
   readonly #store: ObjectStore;
@@ -24,7 +24,7 @@ export class SealedStates implements ObjectStore {
 
   async get(key: string): Promise<StoredObject | undefined> {
     const stored = await this.#store.get(key);
-    if (stored === undefined || !key.startsWith(PREFIX)) return stored;
+    if (stored === undefined || !SEALED.test(key)) return stored;
     const opened = openObject(this.#keyring, key, stored.bytes);
     if ("fault" in opened) {
       if (opened.newer !== undefined) throw tooNew(opened.newer);
@@ -34,7 +34,7 @@ export class SealedStates implements ObjectStore {
   }
 
   put(key: string, bytes: Uint8Array, condition?: PutCondition): Promise<string | undefined> {
-    const sealed = key.startsWith(PREFIX) ? sealObject(this.#keyring, key, bytes) : bytes;
+    const sealed = SEALED.test(key) ? sealObject(this.#keyring, key, bytes) : bytes;
     return this.#store.put(key, sealed, condition);
   }
 

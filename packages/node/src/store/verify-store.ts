@@ -5,7 +5,9 @@ import { openObject } from "./sealed-objects.ts";
 import { verifyObject } from "./signed-object.ts";
 import { isControlObject } from "./signed-store.ts";
 
-const PREFIXES = ["cluster.json", "keys.json", "locks/", "quotas/", "names/", "nodes/", "states/", "checkpoints/"];
+const CONTROL = ["cluster.json", "keys.json", "locks/", "quotas/", "names/", "nodes/"];
+const SEALED = ["states/", "secrets/"];
+const PREFIXES = [...CONTROL, ...SEALED, "checkpoints/"];
 
 export interface BadObject {
   readonly key: string;
@@ -38,6 +40,7 @@ async function faultOf(store: ObjectStore, keyring: Keyring, key: string): Promi
       ? `signed with the secret ${verified.secretId}, which is not configured`
       : `${verified.fault === "unsigned" ? "no" : "an invalid"} signature`;
   }
-  const opened = key.startsWith("states/") ? openObject(keyring, key, bytes) : openManifest(keyring, key, bytes);
+  const isSealed = SEALED.some((prefix) => key.startsWith(prefix));
+  const opened = isSealed ? openObject(keyring, key, bytes) : openManifest(keyring, key, bytes);
   return "fault" in opened ? opened.fault : undefined;
 }

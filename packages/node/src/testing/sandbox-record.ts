@@ -13,6 +13,7 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     labels: {},
     metadata: {},
     env: {},
+    secrets: [],
     image: "host",
     container: null,
     memoryMib: 256,

@@ -14,6 +14,7 @@ import * as process from "./process.ts";
 import * as quota from "./quota.ts";
 import { bytes, change, empty, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
 import * as sandbox from "./sandbox.ts";
+import { secretRoutes } from "./secret-routes.ts";
 import { deleteSandboxQuerySchema } from "./volume.ts";
 
 const PROCESS = `${SANDBOX}/processes/{process}`;
@@ -221,6 +222,8 @@ export const routes = {
     body: json(setPoolBodySchema),
     answer: json(poolResourceSchema),
   },
+  ...secretRoutes,
+
   createKey: {
     ...make,
     path: "/v1/keys",

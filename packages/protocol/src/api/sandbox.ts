@@ -19,6 +19,8 @@ import {
 } from "./names.ts";
 import { networkBodySchema, networkPolicySchema } from "./network.ts";
 
+import { secretUseSchema, secretUsesBodySchema } from "./secret.ts";
+
 export const providerNameSchema = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local", "mock"]);
 
 export const sandboxStateSchema = z.enum([
@@ -83,6 +85,8 @@ const shape = {
 /** Options that a checkpoint determines. */
 const kept = {
   env: envSchema,
+  /** Secrets of the tenant that the node injects into its requests. */
+  secrets: secretUsesBodySchema,
   provider: providerNameSchema,
   image: imageSchema,
   container: containerSchema,
@@ -122,6 +126,8 @@ export const updateSandboxBodySchema = z
     /** Replaces all labels. */
     labels: labelsSchema,
     metadata: metadataSchema,
+    /** Replaces all; secrets that stay keep their placeholder. Not with a sandbox token. */
+    secrets: secretUsesBodySchema,
     ...lifetimes,
     checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
@@ -144,6 +150,8 @@ export const sandboxResourceSchema = z
     container: containerSchema.nullable(),
     /** The addresses of published ports, by port inside. */
     addresses: z.record(z.string(), z.string()),
+    /** The secrets that it uses, with the placeholders that its code sees. */
+    secrets: z.array(secretUseSchema),
     memoryMib: shape.memoryMib,
     vcpuCount: shape.vcpuCount,
     diskMib: shape.diskMib,

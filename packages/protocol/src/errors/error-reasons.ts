@@ -14,6 +14,7 @@ import { previewReasons } from "./reasons/preview.ts";
 import { processReasons } from "./reasons/process.ts";
 import { requestReasons } from "./reasons/request.ts";
 import { sandboxReasons } from "./reasons/sandbox.ts";
+import { secretReasons } from "./reasons/secret.ts";
 import { storeReasons } from "./reasons/store.ts";
 
 /** Every reason under the heading that the documentation lists it under. */
@@ -25,6 +26,7 @@ export const errorTopics = {
   "Requests and sockets": requestReasons,
   Previews: previewReasons,
   "Keys and access": authReasons,
+  Secrets: secretReasons,
   Clients: clientReasons,
   "The agent and its channel": agentReasons,
   "Leases, handoff and cluster": clusterReasons,
@@ -45,6 +47,7 @@ export const errorReasons = {
   ...requestReasons,
   ...previewReasons,
   ...authReasons,
+  ...secretReasons,
   ...clientReasons,
   ...agentReasons,
   ...clusterReasons,

@@ -18,7 +18,7 @@ export interface MemorySandbox {
 
 export function newResource(
   id: SandboxId,
-  { network = "none", ...body }: Omit<CreateSandboxBody, "env">,
+  { network = "none", ...body }: Omit<CreateSandboxBody, "env" | "secrets">,
 ): SandboxResource {
   return {
     id,
@@ -32,6 +32,7 @@ export function newResource(
     image: "host",
     container: null,
     addresses: {},
+    secrets: [],
     memoryMib: 256,
     vcpuCount: 2,
     diskMib: 1024,

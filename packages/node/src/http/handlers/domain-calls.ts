@@ -58,6 +58,11 @@ export const domainCalls = {
   getMachine: ({ principal, params, deps }) => deps.machines.get(principal, params.machine),
   stopMachine: ({ principal, params, body, deps }) => deps.machines.stop(principal, params.machine, body),
 
+  createSecret: ({ principal, body, deps }) => deps.secrets.create(principal.tenant, body),
+  listSecrets: ({ principal, deps }) => itemsOf(deps.secrets.list(principal.tenant)),
+  updateSecret: ({ principal, params, body, deps }) => deps.secrets.update(principal.tenant, params.secret, body),
+  deleteSecret: ({ principal, params, deps }) => deps.secrets.remove(principal.tenant, params.secret),
+
   createKey: ({ body, deps }) => deps.keys.create(body),
   async listKeys({ query, deps }) {
     const [keys, usageOf] = [await deps.keys.list(), query.usage ? await deps.usage.read() : undefined];
