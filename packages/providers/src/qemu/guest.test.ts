@@ -58,3 +58,15 @@ it("sets the clock of a cloned machine to within a fraction of a second", async 
   };
   await expect.poll(isRight).toBe(true);
 });
+
+it("redirects the network of every machine to its agent, which refuses what nobody serves", async () => {
+  await using copy = await fixture.create();
+  for (const machine of [sandbox, copy]) {
+    expect(await output("cat /etc/resolv.conf; ip route", machine)).toMatch(
+      /^nameserver 10\.0\.2\.3\ndefault via 10\.0\.2\.1 dev lo/,
+    );
+    const dial = (kind: string) => `exec 3<>/dev/${kind}/192.0.2.1/443; echo x >&3; timeout 20 cat <&3`;
+    expect((await machine.exec(["bash", "-c", dial("udp")])).stderr).toContain("Connection refused");
+    expect((await machine.exec(["bash", "-c", dial("tcp")])).stderr).toMatch(/refused|reset/);
+  }
+});
