@@ -30,6 +30,7 @@ const capabilities = {
   supportsAdopt: true,
   supportsUsers: true,
   supportsContainers: true,
+  network: "redirected",
 } as const;
 
 const fixture = await shared(createDockerFixture());

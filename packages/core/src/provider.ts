@@ -23,6 +23,11 @@ export interface ProviderCapabilities {
   readonly supportsUsers: boolean;
   /** It creates containers from image references, with the options in `container` of the spec. */
   readonly supportsContainers: boolean;
+  /**
+   * `redirected`: connections and DNS queries of a sandbox reach its agent, and the host program decides on each. `host`:
+   * commands have the host's network.
+   */
+  readonly network: "redirected" | "host";
 }
 
 /** Whether a provider works on this host and, if not, the next step. */

@@ -48,6 +48,7 @@ export function newSandbox(
   if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
   if (body.container !== undefined && !provider.capabilities.supportsContainers)
     throw noContainers(name, body.container);
+  if (body.network !== undefined && body.network !== "none") requireRedirected(provider, body.container);
   if (body.language !== undefined && findLanguage(body.language) === undefined) throw unknownLanguage(body.language);
   const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
     memoryMib: body.memoryMib ?? defaults.memoryMib,
@@ -155,6 +156,21 @@ function noContainers(provider: string, container: object): SandboxError {
     message: `cannot use ${named}: provider ${provider} does not run containers`,
     hint: "omit it, or use a container provider such as docker",
     details: { provider, fields },
+  });
+}
+
+/** Throws if connections of the sandbox would bypass the node, which then could not apply a policy. */
+function requireRedirected({ name, capabilities }: Provider, container: CreateSandboxBody["container"]): void {
+  const isHost = capabilities.network === "host";
+  const engineNetwork = container?.network ?? "none";
+  if (!isHost && engineNetwork === "none") return;
+  const why = isHost
+    ? `commands of provider ${name} use the host's network`
+    : `it joins network ${engineNetwork} of the engine`;
+  throw new SandboxError("provider_lacks_capability", {
+    message: `a network policy cannot be applied to the sandbox: ${why}`,
+    hint: isHost ? "omit network, or use another provider" : "give either network or container.network",
+    details: { provider: name, capability: "network" },
   });
 }
 

@@ -44,6 +44,7 @@ export class DockerProvider implements Provider {
     supportsAdopt: true,
     supportsUsers: true,
     supportsContainers: true,
+    network: "redirected",
   });
   readonly containers = new DockerContainers(() => this.#findHost());
   readonly #options: DockerOptions;

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { findLauncher } from "../host/find-agent.ts";
 import { findRunsc } from "../host/find-runsc.ts";
 import { probeNetwork, REFUSES_AT_ONCE } from "../host/testing/probe-network.ts";
 import { freshDirectory, putScript, shared } from "../host/testing/shared.ts";
@@ -67,6 +68,25 @@ describe("root in a sandbox", () => {
     const { stdout } = await sandbox.exec(`unshare -Urn sh -c '${inside}'`, { user: "root" });
     expect(stdout).toContain("lo");
     expect(await probeNetwork(sandbox)).toMatch(REFUSES_AT_ONCE);
+  });
+});
+
+describe("a host whose kernel cannot redirect the network of sandboxes", () => {
+  it("gives them loopback only, and says why", async () => {
+    const launcher = findLauncher();
+    const script = `[ "$1" = --check-network ] && { echo "no NAT here"; exit 1; }\nexec ${launcher} "$@"`;
+    vi.stubEnv("SANDPIPER_LAUNCH", await putScript(join(fixture.stateDirectory, "launch-without-network"), script));
+    try {
+      const provider = fixture.newProvider();
+      expect(await provider.probe()).toMatchObject({
+        available: true,
+        detail: expect.stringContaining("sandboxes have no network: no NAT here"),
+      });
+      await using alone = await Sandbox.create(provider, fixture.config);
+      expect(await probeNetwork(alone)).toBe("tcp OSError\nudp OSError\n");
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 });
 

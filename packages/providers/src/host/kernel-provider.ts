@@ -32,6 +32,7 @@ export abstract class KernelProvider {
       supportsAdopt: true,
       supportsUsers: true,
       supportsContainers: false,
+      network: "redirected",
     });
     this.stateDirectory = options.stateDirectory ?? stateDirectory();
     this.clock = options.clock ?? systemClock;

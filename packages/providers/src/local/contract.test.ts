@@ -16,6 +16,7 @@ describeProvider("local", () => new LocalProvider({ stateDirectory }), {
     supportsAdopt: false,
     supportsUsers: false,
     supportsContainers: false,
+    network: "host",
   },
   crash: async (_provider, id) => {
     const [agent] = await processesOf(id);

@@ -38,6 +38,7 @@ export class LocalProvider implements Provider {
     supportsAdopt: false,
     supportsUsers: false,
     supportsContainers: false,
+    network: "host",
   });
   readonly #store: InstanceStore;
   readonly #clock: Clock;

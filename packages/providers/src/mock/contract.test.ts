@@ -20,6 +20,7 @@ describe.each(["memory", "filesystem"] as const)("the mock provider with checkpo
       supportsAdopt: true,
       supportsUsers: false,
       supportsContainers: false,
+      network: "redirected",
     },
     crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
     leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),

@@ -63,6 +63,7 @@ export class MockProvider implements Provider {
       supportsAdopt: true,
       supportsUsers: false,
       supportsContainers: options.containers !== undefined,
+      network: "redirected",
     };
     this.#clock = options.clock ?? systemClock;
     this.#host = host;

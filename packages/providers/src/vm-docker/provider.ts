@@ -57,6 +57,7 @@ export class VmDockerProvider implements Provider {
     supportsAdopt: true,
     supportsUsers: true,
     supportsContainers: true,
+    network: "redirected",
   });
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;

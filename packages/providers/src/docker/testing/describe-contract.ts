@@ -15,6 +15,7 @@ export function describeContract(title: string, fixture: EngineFixture): void {
       supportsAdopt: true,
       supportsUsers: true,
       supportsContainers: true,
+      network: "redirected",
     },
     crash: (_provider, id) => crashContainer(id, fixture),
     leftovers: (_provider, id) => tracesOf(id, fixture),

@@ -79,6 +79,7 @@ export function describeFixture<P extends Provider, O>(
       supportsAdopt: true,
       supportsUsers: true,
       supportsContainers: false,
+      network: "redirected",
     },
     config: fixture.config,
     crash: (_provider, id) => crash(id),
