@@ -11,3 +11,4 @@ export {
   type ProviderOptions,
 } from "./embedded/create-provider.ts";
 export { type CreateSandboxOptions, createSandbox } from "./embedded/create-sandbox.ts";
+export type { EmbeddedNetworkOptions, EmbeddedNetworkRequest } from "./embedded/embedded-network.ts";

@@ -43,7 +43,7 @@ export async function createNodeGuest(
   options: GuestOptions,
   signal: AbortSignal,
 ): Promise<Guest & AsyncDisposable> {
-  const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user, onProgress } = options;
+  const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user, network, onProgress } = options;
   const { image, container } = splitContainer(options.container);
   if (provider === "docker" && image !== undefined) {
     // A pull, unlike a create, can be canceled.
@@ -61,6 +61,7 @@ export async function createNodeGuest(
     user,
     image,
     container,
+    network,
     idleTimeoutMs: ABANDONED_AFTER_MS,
     idleExcept: ["process", "output"],
   });

@@ -4,6 +4,7 @@ import { SandboxError } from "@sandpiper/protocol/error";
 import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { invalidValue } from "../command/usage-error.ts";
+import { engineNetwork, networkOption } from "./network-options.ts";
 import { parseLabels } from "./values.ts";
 
 /** How a container is created; providers without containers refuse all but --image. */
@@ -20,7 +21,7 @@ export const containerOptions: readonly Option[] = [
     default: "missing",
     summary: "when to pull the image",
   },
-  { name: "network", value: "NAME", default: "none", summary: "network of the container, such as bridge" },
+  networkOption,
   {
     name: "publish",
     value: "[[ADDRESS:]HOST:]PORT[/udp]",
@@ -107,7 +108,7 @@ export function containerFrom(arguments_: Arguments): Container | undefined {
   const given = {
     image: arguments_.get("image"),
     imagePullPolicy: arguments_.get("pull") as Container["imagePullPolicy"],
-    network: arguments_.get("network"),
+    network: engineNetwork(arguments_),
     ports: listOf(arguments_, "publish", parsePort),
     service: parseService(arguments_.get("service")),
     labels: parseContainerLabels(arguments_.all("container-label")),
@@ -138,7 +139,7 @@ export function dockerFrom(container: Container | undefined): CreateSandboxOptio
   const hostAddresses = published.flatMap(({ address }) => address ?? []);
   return {
     allowedPaths: paths,
-    ...(network === undefined || network === "none" ? {} : { networks: [network] }),
+    ...(network === undefined ? {} : { networks: [network] }),
     ...(hostPorts.length === 0 ? {} : { hostPorts }),
     ...(hostAddresses.length === 0 ? {} : { hostAddresses }),
   };

@@ -3,6 +3,7 @@ import type { Interruption } from "../command/interruption.ts";
 import { createGuest } from "../guest/create-guest.ts";
 import type { Guest, GuestProcess } from "../guest/guest.ts";
 import { nodeGuest } from "../guest/node-guest.ts";
+import { networkFrom } from "../options/network-options.ts";
 import { createOptionsFrom } from "../options/sandbox-options.ts";
 import { noticeOf } from "../output/print.ts";
 import { Progress, progressOf } from "../output/progress.ts";
@@ -21,7 +22,7 @@ export async function withNewGuest<Result>(
   interruption: Interruption,
   use: (guest: Guest) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const options = createOptionsFrom(arguments_);
+  const options = { ...createOptionsFrom(arguments_), network: await networkFrom(arguments_) };
   const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options));
   const notice = noticeOf(arguments_);
   const { signal } = interruption;

@@ -1,6 +1,7 @@
 import type { CreateSandboxBody } from "@sandpiper/protocol";
 import type { Verb } from "../command/verb.ts";
 import { containerFrom, containerOptions, namingOptions, splitContainer } from "../options/container-options.ts";
+import { networkFrom } from "../options/network-options.ts";
 import {
   commandFrom,
   commandOptions,
@@ -44,6 +45,7 @@ export const createVerb: Verb = {
   details: "--env, --cwd and --user set the defaults for all commands of the sandbox.",
   examples: [
     "sandpiper create --name build --memory 1024 --ttl 1h",
+    "sandpiper create --network allow=@pypi,@github",
     "sandpiper create --provider docker --image node:24 --network bridge --publish 3000",
     'id=$(sandpiper create) && sandpiper exec "$id" -- make',
   ],
@@ -53,6 +55,7 @@ export const createVerb: Verb = {
       ...ownFrom(arguments_),
       ...splitContainer(containerFrom(arguments_)),
       ...commandFrom(arguments_),
+      network: await networkFrom(arguments_),
       language: arguments_.get("language"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
       checkpointPolicy: await parsePolicy(arguments_, "checkpoints"),

@@ -2,6 +2,7 @@ import { Interruption } from "../command/interruption.ts";
 import { usageError } from "../command/usage-error.ts";
 import type { Verb } from "../command/verb.ts";
 import { containerFrom, containerOptions, dockerFrom, splitContainer } from "../options/container-options.ts";
+import { networkFrom } from "../options/network-options.ts";
 import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
 import { embeddedOption } from "../options/shared-options.ts";
 import { parseDuration } from "../options/values.ts";
@@ -30,7 +31,7 @@ All sandboxes are destroyed when the client disconnects, unless the model asked 
   async run(arguments_) {
     const container = containerFrom(arguments_);
     const shape = shapeFrom(arguments_);
-    const defaults = { ...shape, ...splitContainer(container) };
+    const defaults = { ...shape, ...splitContainer(container), network: await networkFrom(arguments_) };
     const idleTimeoutMs = parseDuration(arguments_, "idle-timeout");
     const onError = (thrown: unknown) => process.stderr.write(`sandpiper: ${messageOf(thrown)}\n`);
     using interruption = new Interruption();

@@ -36,6 +36,7 @@ With --language, CMD is the file with the source code. The code's own input is e
   examples: [
     "sandpiper run -- python3 -c 'print(6 * 7)'",
     "sandpiper run --memory 512 --upload ./job:/srv/job --cwd /srv/job -- ./job.sh",
+    "sandpiper run --network allow=@pypi -- sh -c 'python3 -m venv v && v/bin/pip install requests'",
     "tar c src | sandpiper run -- sh -c 'tar x && make -C src'",
     "sandpiper run --provider docker --image node:24 --mount .:/src -- node /src",
     "echo 'print(6 * 7)' | sandpiper run --language python -",

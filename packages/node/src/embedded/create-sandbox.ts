@@ -12,8 +12,13 @@ import {
   type ProviderOptions,
   stripTypes,
 } from "./create-provider.ts";
+import { type EmbeddedNetworkOptions, embeddedNetwork } from "./embedded-network.ts";
 
-export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions, CreateInstanceOptions {
+export interface CreateSandboxOptions
+  extends SandboxConfigOptions,
+    ProviderOptions,
+    CreateInstanceOptions,
+    EmbeddedNetworkOptions {
   /** The provider; "gvisor" by default. */
   readonly provider?: ComposedProviderName | undefined;
   /** Cancels the creation and removes everything it started. */
@@ -31,7 +36,9 @@ const providers = new Map<string, Promise<Provider>>();
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
   const { provider: name = defaultProvider, signal, onProgress, ...rest } = options;
-  const { home, docker, qemu, firecracker, firecrackerPath, vmDocker, ...config } = rest;
+  const { network, networkSettings, onNetworkRequest, ...own } = rest;
+  const serveNetwork = embeddedNetwork({ network, networkSettings, onNetworkRequest });
+  const { home, docker, qemu, firecracker, firecrackerPath, vmDocker, ...config } = own;
   const key = JSON.stringify([name, home, docker, qemu, firecracker, firecrackerPath, vmDocker]);
   let provider = providers.get(key);
   if (provider === undefined) {
@@ -42,7 +49,9 @@ export async function createSandbox(options: CreateSandboxOptions = {}): Promise
     // The next call tries again: the cause of the failure may be gone by then.
     provider.catch(() => providers.delete(key));
   }
-  return Sandbox.create(await provider, config, { signal, onProgress, stripTypes });
+  const sandbox = await Sandbox.create(await provider, config, { signal, onProgress, stripTypes });
+  serveNetwork?.(sandbox);
+  return sandbox;
 }
 
 /** Removes the leftovers of dead programs. Ignores failures: the next program tries again, `diagnose` lists them. */

@@ -57,7 +57,8 @@ function scopesOf(rule: NetworkRule, bundles: Bundles): readonly Scope[] {
   return (bundles[target.bundle] ?? []).flatMap((entry) => {
     const { target: host = "", ports: own } = parseTargetText(entry) ?? {};
     const inner = parseNetworkTarget(host);
-    return inner === undefined ? [] : [{ action, target: inner, ports: common(rangesOf(own), ports) }];
+    const both = common(rangesOf(own), ports);
+    return inner === undefined || both.length === 0 ? [] : [{ action, target: inner, ports: both }];
   });
 }
 

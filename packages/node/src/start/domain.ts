@@ -25,6 +25,7 @@ import type { HandoffReport } from "../handoff/handoff-steps.ts";
 import { Locator } from "../handoff/locator.ts";
 import { BodyLimits } from "../http/body-limits.ts";
 import { Callers } from "../http/callers.ts";
+import { configuredBundles, createNetworks } from "../network/create-networks.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
 import { PreviewAddresses } from "../preview/preview-addresses.ts";
@@ -51,7 +52,6 @@ import { SecretInterceptor } from "../secrets/secret-interceptor.ts";
 import { SecretService } from "../secrets/secret-service.ts";
 import { serverTrust } from "../secrets/server-trust.ts";
 import { SealedStates } from "../store/sealed-states.ts";
-import { configuredBundles, createNetworks } from "./create-networks.ts";
 import type { Storage } from "./storage.ts";
 
 export interface DomainOptions {

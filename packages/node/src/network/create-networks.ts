@@ -1,13 +1,13 @@
 import type { Clock, SandboxError } from "@sandpiper/core";
 import { DEFAULT_NETWORK_BUNDLES, type SandboxId } from "@sandpiper/protocol";
 import type { NodeConfig } from "../config/node-config.ts";
-import type { Approvals } from "../network/approvals.ts";
-import type { Bundles } from "../network/compiled-policy.ts";
-import type { FlowSink } from "../network/flow-sink.ts";
-import { type Interceptor, noInterceptor } from "../network/interceptor.ts";
-import { Networks } from "../network/networks.ts";
-import { ReachableAddresses } from "../network/reachable-addresses.ts";
-import { Resolver } from "../network/resolver.ts";
+import type { Approvals } from "./approvals.ts";
+import type { Bundles } from "./compiled-policy.ts";
+import type { FlowSink } from "./flow-sink.ts";
+import { type Interceptor, noInterceptor } from "./interceptor.ts";
+import { Networks } from "./networks.ts";
+import { ReachableAddresses } from "./reachable-addresses.ts";
+import { Resolver } from "./resolver.ts";
 
 export interface CreateNetworksOptions {
   readonly clock: Clock;
