@@ -113,13 +113,16 @@ describe("the network of a sandbox on gVisor", () => {
     await sandbox.destroy();
   });
 
-  it("never reaches the node itself, even if the operator allows loopback", async () => {
+  it("never reaches the node itself, even if the operator allows its address", async () => {
+    const other = await webServer();
+    await using names = await NameServer.start({ "node.example": "127.0.0.1" });
     await using home = new GvisorHome();
-    await using node = await NodeProcess.start(home.config({ network: ALLOWED }));
-    const sandbox = await node.client.sandboxes.create({ network: { rules: [{ allow: "*" }] } });
-    const { port } = new URL(node.started.url);
-    const result = await sandbox.exec(`curl -sS --max-time 10 http://10.255.255.254:${port}/health`);
-    expect(result.exitCode).not.toBe(0);
+    const network = { ...ALLOWED, resolvers: [names.address] };
+    await using node = await NodeProcess.start(home.config({ network }));
+    const sandbox = await node.client.sandboxes.create({ network: "open" });
+    const get = (port: number | string) => sandbox.exec(`curl -sS --max-time 10 http://node.example:${port}/health`);
+    expect((await get(other)).exitCode).toBe(0);
+    expect(await get(new URL(node.started.url).port)).toMatchObject({ exitCode: 56, stdout: "" });
     await sandbox.destroy();
   });
 });

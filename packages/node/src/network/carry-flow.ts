@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock, GuestFlow, Tunnel } from "@sandpiper/core";
 import type { FlowReason } from "@sandpiper/protocol";
-import { inspected, RefusedHost } from "./first-bytes.ts";
+import { type IsOwnHost, inspected, RefusedHost } from "./first-bytes.ts";
 import type { AllowedFlow, Dial, FlowOutcome, Interceptor } from "./interceptor.ts";
 import { pump } from "./pump.ts";
 import { TunnelDuplex } from "./tunnel-duplex.ts";
@@ -13,7 +13,7 @@ export interface CarryOptions {
   readonly interceptor: Interceptor;
   readonly clock: Clock;
   /** Whether the sandbox may state this host inside the connection. */
-  readonly isOwnHost: (host: string) => boolean;
+  readonly isOwnHost: IsOwnHost;
   /** Count the bytes of a direction and return for how long it must pause. */
   readonly countSent: (bytes: number) => number;
   readonly countReceived: (bytes: number) => number;

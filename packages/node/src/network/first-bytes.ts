@@ -9,6 +9,9 @@ export type Inspection =
   | { readonly kind: "passed"; readonly bytes: Buffer; readonly isDone: boolean }
   | { readonly kind: "refused"; readonly reason: FlowReason };
 
+/** Whether a client may state this host in its connection. */
+export type IsOwnHost = (host: string | null) => boolean;
+
 const waiting: Inspection = { kind: "waiting" };
 const refusedTls: Inspection = { kind: "refused", reason: "tls_name_mismatch" };
 const refusedHttp: Inspection = { kind: "refused", reason: "http_host_mismatch" };
@@ -21,15 +24,15 @@ const MAX_BYTES = 512 * 1024;
  * checked. Bytes of other protocols pass at once.
  */
 export class FirstBytes {
-  readonly #isOwnHost: (host: string) => boolean;
+  readonly #isOwnHost: IsOwnHost;
   #chunks: Buffer[] = [];
   #size = 0;
   #need = 1;
   #passed = 0;
   #isTls = false;
 
-  /** The host is a name as `parseHostName` returns it, or an address. */
-  constructor(isOwnHost: (host: string) => boolean) {
+  /** The host is a name as `parseHostName` returns it, an address, or null for TLS without a server name. */
+  constructor(isOwnHost: IsOwnHost) {
     this.#isOwnHost = isOwnHost;
   }
 
@@ -59,7 +62,7 @@ export class FirstBytes {
       case "malformed":
         return refusedTls;
       case "hello":
-        return hello.serverName === null || this.#isHost(hello.serverName) ? this.#pass(bytes, true) : refusedTls;
+        return this.#isServerName(hello.serverName) ? this.#pass(bytes, true) : refusedTls;
       case "other":
         return this.#readHttp(bytes);
     }
@@ -87,6 +90,10 @@ export class FirstBytes {
     return { kind: "passed", bytes: rest, isDone };
   }
 
+  #isServerName(name: string | null): boolean {
+    return name === null ? this.#isOwnHost(null) : this.#isHost(name);
+  }
+
   #isHost(text: string): boolean {
     const host = isIP(text) === 0 ? parseHostName(text) : text;
     return host !== undefined && this.#isOwnHost(host);
@@ -106,7 +113,7 @@ export class RefusedHost extends Error {
 /** The bytes of a client, as soon as they may be sent on. Throws `RefusedHost`. */
 export async function* inspected(
   source: AsyncIterable<Uint8Array>,
-  isOwnHost: (host: string) => boolean,
+  isOwnHost: IsOwnHost,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const first = new FirstBytes(isOwnHost);
   let isDone = false;

@@ -199,11 +199,11 @@ export class OutgoingFlow {
     return this.#name === null || this.#options.policy().admits(address, this.#options.guest.port, verdict);
   }
 
-  /** A connection to an address may state any name that no rule denies. */
-  #isOwnHost(host: string): boolean {
+  /** A connection to an address may state any name that no rule denies, or none. */
+  #isOwnHost(host: string | null): boolean {
     const { guest, policy } = this.#options;
     if (this.#name !== null) return host === this.#name;
-    if (isIP(host) !== 0) return true;
+    if (host === null || isIP(host) !== 0) return true;
     const { action, rule } = policy().decideName(host, guest.port);
     return action !== "deny" || rule === "default";
   }
