@@ -189,6 +189,12 @@ export class AgentClient {
     }
   }
 
+  /** Ends connections out of the sandbox, before it is saved to continue elsewhere: the programs see that at once. */
+  resetFlows(): void {
+    const error = new SandboxError("canceled", { message: `${this.label} is being saved, which ends its connections` });
+    this.#connection.cancelAll(["net.serve", "net.accept"], error);
+  }
+
   exec(cmd: string, options: Omit<AgentParams<"exec">, "cmd"> = {}): Promise<AgentResult<"exec">> {
     return this.call("exec", { cmd, ...options });
   }

@@ -24,6 +24,8 @@ export interface PendingCall {
   readonly method: string;
   answer(result: Readonly<Record<string, unknown>>): void;
   fail(error: SandboxError): void;
+  /** Ends the call on both sides. */
+  cancel(error: SandboxError): void;
   /** Memory for the next bytes; undefined for new memory. */
   place(size: number): Uint8Array | undefined;
   data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void;
@@ -96,6 +98,11 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
 
   remove(id: CallId): void {
     this.#calls.delete(id);
+  }
+
+  /** Ends the open calls of these methods on both sides. */
+  cancelAll(methods: readonly string[], error: SandboxError): void {
+    for (const call of [...this.#calls.values()]) if (methods.includes(call.method)) call.cancel(error);
   }
 
   /** Messages of one microtask turn are sent in one write. Throws for a message that is longer than the agent reads. */

@@ -60,4 +60,21 @@ describe("a tunnel", () => {
     await settle();
     expect(agent.sent("cancel")).toHaveLength(1);
   });
+
+  it("lends its memory on request: the piece after the next one reuses it", async () => {
+    const { agent, client } = await connectedAgent();
+    const dialing = dial(client, { port: 80 }, { lendsMemory: true });
+    await settle();
+    const request = agent.sent("port.dial")[0] ?? {};
+    agent.credit(request, 1);
+    const reader = (await dialing).readable[Symbol.asyncIterator]();
+    const buffers = new Set<ArrayBufferLike>();
+    for (let piece = 0; piece < 20; piece++) {
+      agent.data(request, new Uint8Array(64 * 1024).fill(piece));
+      const { value } = await reader.next();
+      expect(value?.[1000]).toBe(piece);
+      buffers.add(value?.buffer as ArrayBufferLike);
+    }
+    expect(buffers.size).toBeLessThanOrEqual(5);
+  });
 });

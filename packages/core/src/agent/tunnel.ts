@@ -1,8 +1,9 @@
 import { type AgentParams, SandboxError } from "@sandpiper/protocol";
 import type { AgentCall } from "./agent-call.ts";
 import type { AgentClient } from "./agent-client.ts";
-import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
+import { InboundFlow } from "./inbound-flow.ts";
 import { InboundStream } from "./inbound-stream.ts";
+import { LentMemory } from "./lent-memory.ts";
 import type { OutboundStream } from "./outbound-stream.ts";
 import { openOutbound } from "./upload.ts";
 
@@ -13,7 +14,17 @@ export interface DialOptions {
   /** Cancels the dial, or closes the connection. */
   readonly signal?: AbortSignal | undefined;
   readonly windowBytes?: number | undefined;
+  /** Reuses memory: a chunk is valid only until the reader asks for the next one. Saves two thirds of the CPU time. */
+  readonly lendsMemory?: boolean | undefined;
 }
+
+/**
+ * What a tunnel may have in flight to this program. Answers to other calls wait behind it on the channel: with 1 MiB, commands
+ * took three times as long beside one bulk upload.
+ */
+const WINDOW_BYTES = 256 * 1024;
+/** The agent sends no larger pieces. */
+const PIECE_BYTES = 64 * 1024;
 
 /** A connection into or out of the sandbox; each direction ends separately. */
 export interface Tunnel extends AsyncDisposable {
@@ -43,7 +54,7 @@ export async function openTunnel<M extends TunnelMethod>(
   params: Omit<AgentParams<M>, "window">,
   options: DialOptions,
 ): Promise<Tunnel> {
-  const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
+  const windowBytes = options.windowBytes ?? WINDOW_BYTES;
   let stream: InboundStream | undefined;
   const call = client.begin(method, { ...params, window: windowBytes } as AgentParams<M>, {
     signal: options.signal,
@@ -51,6 +62,7 @@ export async function openTunnel<M extends TunnelMethod>(
     prepare(opening) {
       stream = new InboundStream({
         flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
+        memory: options.lendsMemory ? new LentMemory(windowBytes, PIECE_BYTES) : undefined,
         allowsHalfOpen: true,
         // A caller that stops reading may still write.
         cancel: () => {},

@@ -32,6 +32,8 @@ export async function saveInstance(
     resuming?.catch(() => {});
   };
   try {
+    // A restored network stack may not know which program a connection belonged to, and could not end it.
+    if (!options.keepsRunning) client.resetFlows();
     const [processes] = await Promise.all([earlier?.next(client), client.quiesce()]);
     await instance.checkpoint(options.directory, { ...options, onCaptured, processes });
   } catch (thrown) {

@@ -29,7 +29,7 @@ export function carryFlow(options: CarryOptions): Promise<FlowOutcome> {
 async function connect(options: CarryOptions): Promise<FlowOutcome> {
   const { guest, dial, signal } = options;
   // Both at once: the guest's program has been connected since before the flow was announced.
-  const [dialed, accepted] = await Promise.allSettled([dial(signal), guest.accept()]);
+  const [dialed, accepted] = await Promise.allSettled([dial(signal), guest.accept({ lendsMemory: true })]);
   if (dialed.status === "rejected" || accepted.status === "rejected") {
     if (dialed.status === "fulfilled") dialed.value.destroy();
     if (accepted.status === "fulfilled") accepted.value.close();

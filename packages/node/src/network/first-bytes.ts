@@ -37,7 +37,8 @@ export class FirstBytes {
   }
 
   push(chunk: Uint8Array): Inspection {
-    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    // A copy: the memory of a chunk is reused when the next one is read.
+    this.#chunks.push(Buffer.from(chunk));
     this.#size += chunk.byteLength;
     if (this.#size < this.#need) return waiting;
     const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);

@@ -5,7 +5,7 @@ import { RefusedHost } from "./first-bytes.ts";
 
 export interface PumpOptions {
   readonly tunnel: Pick<Tunnel, "write" | "end" | "close" | "closed">;
-  /** What the sandbox sends. */
+  /** What the sandbox sends. A piece is valid only until the next one is asked for. */
   readonly outgoing: AsyncIterable<Uint8Array>;
   readonly socket: Socket;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ async function send({ outgoing, socket, clock, countSent, signal }: PumpOptions)
   for await (const bytes of outgoing) {
     if (bytes.length === 0) continue;
     const waitMs = countSent(bytes.length);
-    if (!socket.write(bytes)) await drained(socket);
+    await written(socket, bytes);
     if (waitMs > 0) await pause(clock, waitMs, signal);
   }
   await new Promise<void>((resolve) => {
@@ -92,14 +92,14 @@ function receive({ tunnel, socket, clock, countReceived }: PumpOptions): Promise
   return promise;
 }
 
-function drained(socket: Socket): Promise<void> {
+/** Resolves when the host's socket has taken the bytes, whose memory is then reused, or is closed. */
+function written(socket: Socket, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      socket.off("drain", done);
       socket.off("close", done);
       resolve();
     };
-    socket.once("drain", done);
     socket.once("close", done);
+    socket.write(bytes, done);
   });
 }
