@@ -1,4 +1,3 @@
-import { BlockList, isIPv6 } from "node:net";
 import {
   type NetworkPolicy,
   type NetworkRule,
@@ -7,6 +6,7 @@ import {
   parseTargetText,
   ruleText,
 } from "@sandpiper/protocol";
+import { CidrSet } from "./cidr-set.ts";
 
 /** Targets with ports, by the name of their bundle. */
 export type Bundles = Readonly<Record<string, readonly string[]>>;
@@ -107,9 +107,8 @@ function matcher(text: string): Matcher {
     case "subdomains":
       return (host) => "name" in host && host.name.endsWith(`.${target.name}`);
     case "cidr": {
-      const network = new BlockList();
-      network.addSubnet(target.address, target.prefix, target.family);
-      return (host) => "address" in host && network.check(host.address, isIPv6(host.address) ? "ipv6" : "ipv4");
+      const network = new CidrSet([text]);
+      return (host) => "address" in host && network.has(host.address);
     }
     default:
       return () => false;

@@ -1,4 +1,3 @@
-import { BlockList } from "node:net";
 import {
   type NetworkPolicy,
   type NetworkRule,
@@ -6,7 +5,9 @@ import {
   parseNetworkTarget,
   parsePortRange,
   parseTargetText,
+  targetText,
 } from "@sandpiper/protocol";
+import { CidrSet } from "./cidr-set.ts";
 import type { Bundles } from "./compiled-policy.ts";
 
 type Rules = Pick<NetworkPolicy, "rules" | "default">;
@@ -95,9 +96,7 @@ function coversTarget(outer: NetworkTarget, inner: NetworkTarget): boolean {
     return (inner.kind === "name" || inner.kind === "subdomains") && inner.name.endsWith(`.${outer.name}`);
   }
   if (outer.kind !== "cidr" || inner.kind !== "cidr" || inner.family !== outer.family) return false;
-  const network = new BlockList();
-  network.addSubnet(outer.address, outer.prefix, outer.family);
-  return outer.prefix <= inner.prefix && network.check(inner.address, inner.family);
+  return outer.prefix <= inner.prefix && new CidrSet([targetText(outer)]).has(inner.address);
 }
 
 /** Whether something may be in both. A name may have any address. */

@@ -1,7 +1,7 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Clock, systemClock } from "@sandpiper/core";
-import { parseCidr } from "@sandpiper/protocol";
+import { CidrSet } from "./cidr-set.ts";
 import { isPublicAddress } from "./public-address.ts";
 
 export interface ReachableAddressesOptions {
@@ -17,26 +17,21 @@ export interface ReachableAddressesOptions {
 const INTERFACES_AGE_MS = 5000;
 
 /** Addresses that mean this machine whatever its interfaces are. */
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("0.0.0.0", "ipv4");
-loopback.addAddress("::1", "ipv6");
-loopback.addAddress("::", "ipv6");
+const loopback = new CidrSet(["127.0.0.0/8", "0.0.0.0", "::1", "::"]);
 
 /** Decides which addresses sandboxes may reach, whatever their policies say. */
 export class ReachableAddresses {
   readonly #options: ReachableAddressesOptions;
   readonly #clock: Clock;
-  readonly #allowed = new BlockList();
+  readonly #allowed: CidrSet;
   readonly #allowsIpv6: boolean;
-  #own: { readonly addresses: BlockList; readonly hasIpv6: boolean; readonly atMs: number } | undefined;
+  #own: { readonly addresses: CidrSet; readonly hasIpv6: boolean; readonly atMs: number } | undefined;
 
   constructor(options: ReachableAddressesOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    const networks = options.allowedCidrs.map(parseCidr).filter((network) => network !== undefined);
-    for (const { address, prefix, family } of networks) this.#allowed.addSubnet(address, prefix, family);
-    this.#allowsIpv6 = networks.some(({ family }) => family === "ipv6");
+    this.#allowed = new CidrSet(options.allowedCidrs);
+    this.#allowsIpv6 = options.allowedCidrs.some((cidr) => cidr.includes(":"));
   }
 
   /** Whether connecting by IPv6 can succeed on this machine. */
@@ -46,37 +41,20 @@ export class ReachableAddresses {
 
   /** The address is as `isIP` accepts it; any other text, and one with a zone, is not reachable. */
   isReachable(address: string, port: number): boolean {
-    const version = isIP(address);
-    if (version === 0 || address.includes("%")) return false;
-    const family = version === 4 ? "ipv4" : "ipv6";
-    const isOwn = loopback.check(address, family) || this.#ownAddresses().addresses.check(address, family);
+    if (isIP(address) === 0 || address.includes("%")) return false;
+    const isOwn = loopback.has(address) || this.#ownAddresses().addresses.has(address);
     if (isOwn && this.#options.ownPorts?.().includes(port)) return false;
-    // A mapped address would pass as the IPv4 address that it maps to.
-    if (isMapped(address)) return false;
-    if (this.#allowed.check(address, family)) return true;
+    if (this.#allowed.has(address)) return true;
     return !isOwn && isPublicAddress(address);
   }
 
   #ownAddresses() {
     const nowMs = this.#clock.monotonicMs();
     if (this.#own !== undefined && nowMs - this.#own.atMs < INTERFACES_AGE_MS) return this.#own;
-    const addresses = new BlockList();
-    let hasIpv6 = false;
-    for (const { address, family } of Object.values((this.#options.interfaces ?? networkInterfaces)()).flatMap(
-      (infos) => infos ?? [],
-    )) {
-      const [plain = ""] = address.split("%");
-      addresses.addAddress(plain, family === "IPv4" ? "ipv4" : "ipv6");
-      hasIpv6 ||= family === "IPv6" && isPublicAddress(plain);
-    }
-    this.#own = { addresses, hasIpv6, atMs: nowMs };
+    const infos = Object.values((this.#options.interfaces ?? networkInterfaces)()).flatMap((each) => each ?? []);
+    const addresses = infos.map(({ address }) => address.split("%")[0] ?? "");
+    const hasIpv6 = addresses.some((address) => address.includes(":") && isPublicAddress(address));
+    this.#own = { addresses: new CidrSet(addresses), hasIpv6, atMs: nowMs };
     return this.#own;
   }
-}
-
-const mapped = new BlockList();
-mapped.addSubnet("::ffff:0:0", 96, "ipv6");
-
-function isMapped(address: string): boolean {
-  return address.includes(":") && mapped.check(address, "ipv6");
 }
