@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { findKernel } from "../guest/kernel.ts";
+import { findKernel, networkProblem } from "../guest/kernel.ts";
 import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { sharedByKey } from "../host/shared.ts";
 import { findFirecracker } from "./find-firecracker.ts";
@@ -27,6 +27,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
     ...findFirecrackerState(options),
     firecracker,
     kernelVersion: options.kernel ?? kernel.version,
+    networkProblem: networkProblem(kernel),
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
     shared: new SharedFiles(join(directory, "shared")),
     blanks: join(directory, "blanks"),

@@ -26,6 +26,8 @@ export interface FirecrackerOptions {
 export interface FirecrackerHost extends MachineHost {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
+  /** Why machines have no network; empty if they have one. */
+  readonly networkProblem: string;
   /** Drivers that guests need and set-up did not download; the kernel may have them built in. */
   readonly missingModules: readonly string[];
   readonly shared: SharedFiles;

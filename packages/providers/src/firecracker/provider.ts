@@ -47,8 +47,8 @@ export class FirecrackerProvider extends KernelProvider implements Provider {
 
   probe(): Promise<ProviderStatus> {
     return probeHost(async () => {
-      const { firecracker, cgroups, kernelVersion } = await findFirecrackerHost(this.#options);
-      return `Firecracker ${firecracker.version}, KVM, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
+      const { firecracker, cgroups, kernelVersion, networkProblem } = await findFirecrackerHost(this.#options);
+      return `Firecracker ${firecracker.version}, KVM, kernel ${kernelVersion}, cgroup version ${cgroups.version}${networkProblem}`;
     });
   }
 

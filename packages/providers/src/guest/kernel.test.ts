@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { freshDirectory } from "../host/testing/shared.ts";
-import { findKernel, guestKernel, kernelCommandLine } from "./kernel.ts";
+import { findKernel, guestKernel, kernelCommandLine, networkProblem } from "./kernel.ts";
 import { kernelArchive } from "./kernel-archive.ts";
 
 const directory = freshDirectory("kernel");
@@ -38,6 +38,11 @@ test("finds the newest kernel in the cache, with its modules in load order", asy
   const kernel = await findKernel({ XDG_CACHE_HOME: directory });
   expect(kernel.version).toBe("6.1.190-1");
   expect(kernel.modules.map((path) => path.split("/").at(-1))).toEqual(["00-virtio.ko", "01-virtio_pci.ko"]);
+});
+
+test("reports that machines have no network if the modules are those of an earlier release", () => {
+  expect(networkProblem({ modules: ["/kernel/modules/00-virtio.ko"] })).toContain("npm run setup kernel");
+  expect(networkProblem({ modules: ["/kernel/modules/22-xt_REDIRECT.ko"] })).toBe("");
 });
 
 test("reports how to get a kernel when the cache has none", async () => {

@@ -16,6 +16,15 @@ export interface Kernel {
   readonly modules: readonly string[];
 }
 
+/** The last of the modules that redirect a machine's network. */
+const NETWORK_MODULE = "xt_REDIRECT";
+
+/** Why machines with this kernel have no network, for people; empty if they have one. */
+export function networkProblem({ modules }: Pick<Kernel, "modules">): string {
+  if (modules.some((path) => path.endsWith(`-${NETWORK_MODULE}.ko`))) return "";
+  return "; machines have no network, because the modules of the kernel are those of an earlier release: run `npm run setup kernel`";
+}
+
 /** The newest kernel that set-up downloaded. */
 export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel> {
   const root = join(cacheDirectory(environment), "kernel");

@@ -1,3 +1,4 @@
+import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
@@ -7,6 +8,7 @@ import { findRunsc } from "../host/find-runsc.ts";
 import { probeNetwork, REFUSES_AT_ONCE } from "../host/testing/probe-network.ts";
 import { freshDirectory, putScript, shared } from "../host/testing/shared.ts";
 import { createGvisorFixture } from "./testing/fixture.ts";
+import { hostProcesses } from "./testing/host-processes.ts";
 
 const fixture = await shared(createGvisorFixture());
 const sandbox = await fixture.create();
@@ -26,6 +28,14 @@ describe("the network of a sandbox without a policy", () => {
 
   it("names a server that the sandbox redirects, whatever the image says", async () => {
     expect(await sandbox.readTextFile("/etc/resolv.conf")).toBe("nameserver 10.0.2.3\n");
+  });
+
+  it("is one namespace of the host, which only the sandbox's processes hold", async () => {
+    const processes = await hostProcesses(sandbox.id, fixture.stateDirectory);
+    const namespaces = new Set(await Promise.all(processes.map(({ pid }) => readlink(`/proc/${pid}/ns/net`))));
+    expect(namespaces.size).toBe(1);
+    const [namespace = ""] = namespaces;
+    expect(await readFile("/proc/self/mountinfo", "utf8")).not.toContain(namespace);
   });
 
   it("is the same in a sandbox that is restored", async () => {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findKernel, type GuestKernel, guestKernel } from "../guest/kernel.ts";
+import { findKernel, type GuestKernel, guestKernel, networkProblem } from "../guest/kernel.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import type { KillList } from "../host/kill-list.ts";
@@ -35,6 +35,8 @@ export interface QemuHost extends QemuState {
   readonly shell: WaitingShell;
   readonly accelerator: Accelerator;
   readonly kernelVersion: string;
+  /** Why machines have no network; empty if they have one. */
+  readonly networkProblem: string;
   /** Boot files for the kernel at `path`, or for Debian's. */
   guestKernel(path?: string): Promise<GuestKernel>;
 }
@@ -73,6 +75,7 @@ export async function findQemuHost(state: QemuState, initrd?: string): Promise<Q
     shell: new WaitingShell(qemu.env),
     accelerator,
     kernelVersion: kernel.version,
+    networkProblem: networkProblem(kernel),
     guestKernel: (path = kernel.path) => boot(path),
   };
 }

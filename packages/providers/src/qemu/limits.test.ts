@@ -83,7 +83,7 @@ describe("the QEMU process", () => {
     expect(new Set(uids).size).toBe(2);
   });
 
-  it("gives its guest no network", async () => {
+  it("gives its guest no network device", async () => {
     await using sandbox = await fixture.create();
     expect((await sandbox.exec("ls /sys/class/net")).stdout).toBe("lo\n");
   });

@@ -11,9 +11,10 @@ const BUILT_LATER = "the default image is not built yet: the first sandbox that 
 
 export async function probeQemu(stateDirectory: string): Promise<ProviderStatus> {
   try {
-    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(stateDirectory));
+    const host = await findQemuHost(findQemuState(stateDirectory));
+    const { qemu, accelerator, cgroups, kernelVersion, networkProblem } = host;
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
-    const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
+    const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}${networkProblem}`;
     if ((await findDefaultRoot()) !== undefined) return { available: true, detail };
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
