@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "./run.ts";
 import { oncePerRun, type Workspace } from "./workspace.ts";
 
-const NAMES = ["true", "say", "tick", "floor", "ask", "attack"] as const;
+const NAMES = ["true", "say", "tick", "floor", "ask", "attack", "net"] as const;
 
 /** Host paths of the static programs that all subjects run. */
 export type GuestPrograms = Readonly<Record<(typeof NAMES)[number], string>> & { readonly dir: string };

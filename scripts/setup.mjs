@@ -7,6 +7,7 @@ import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
 import { planDockerImage, planImage, planNodeImage } from "./setup/images.mjs";
 import { planKernel } from "./setup/kernel.mjs";
+import { planNetwork } from "./setup/network.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { announce } from "./setup/plan.mjs";
 import { planPodman } from "./setup/podman.mjs";
@@ -16,6 +17,7 @@ import { planQemu } from "./setup/qemu.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
 import { explain } from "./setup/setup-error.mjs";
+import { planSlirp } from "./setup/slirp.mjs";
 
 /** Each function checks without changing anything, and returns the work to do. */
 const steps = {
@@ -24,6 +26,8 @@ const steps = {
   runsc: planRunsc,
   cgroups: planCgroups,
   cluster: planCluster,
+  network: planNetwork,
+  slirp: planSlirp,
   docker: planDocker,
   podman: planPodman,
   servers: planServers,

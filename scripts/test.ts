@@ -10,7 +10,7 @@ import { runVitestTests } from "./test/vitest-tests.ts";
 
 /** Besides the npm packages; unit tests need none of them. */
 const SET_UP_STEPS = [
-  ...["agent", "runsc", "cgroups", "cluster", "docker", "podman", "servers", "python", "qemu", "kernel"],
+  ...["agent", "runsc", "cgroups", "cluster", "network", "docker", "podman", "servers", "python", "qemu", "kernel"],
   ...["docker-image", "node-image"],
 ];
 const directory = join(import.meta.dirname, "..");

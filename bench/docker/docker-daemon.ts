@@ -16,7 +16,16 @@ const STOP_TIMEOUT_MS = 20_000;
 /** Fixed directories that a daemon creates outside its own, innermost first. */
 const RUN_DIRS = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
 
-/** A separate dockerd without network set-up. */
+export interface DockerDaemonOptions {
+  /** Its directory in the run's directory. */
+  readonly name?: string;
+  /** The bridge that its containers join; without one they have no network. */
+  readonly bridge?: string;
+  /** The command line that runs a program in the daemon's network namespace. */
+  readonly enter?: (argv: readonly string[]) => readonly string[];
+}
+
+/** A separate dockerd that changes nothing of the machine's network. */
 export class DockerDaemon implements AsyncDisposable {
   readonly engine: Docker;
   readonly host: string;
@@ -29,14 +38,21 @@ export class DockerDaemon implements AsyncDisposable {
     this.#process = process;
   }
 
-  static async start(workspace: Workspace): Promise<DockerDaemon> {
+  static async start(workspace: Workspace, options: DockerDaemonOptions = {}): Promise<DockerDaemon> {
+    const { name = "docker", bridge = "none", enter = (argv) => argv } = options;
     const engine = await provideDocker();
-    const dir = await workspace.makeDir("docker");
+    const dir = await workspace.makeDir(name);
     const host = `unix://${join(dir, "docker.sock")}`;
     const logPath = join(dir, "dockerd.log");
     await using log = await open(logPath, "w");
     // A separate process group shields it from the terminal's Ctrl-C, and it ends with the benchmark even if that is killed.
-    const args = ["--pdeathsig", "TERM", engine.dockerd, ...daemonArgs(dir, host, workspace)];
+    const args = [
+      "--pdeathsig",
+      "TERM",
+      ...enter([engine.dockerd, ...daemonArgs(dir, host, workspace)]),
+      "--bridge",
+      bridge,
+    ];
     // If containerd is killed, it leaves a report in the temporary directory.
     const env = { ...engine.env, TMPDIR: dir };
     const child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
@@ -87,7 +103,7 @@ export class DockerDaemon implements AsyncDisposable {
 function daemonArgs(dir: string, host: string, workspace: Workspace): string[] {
   return [
     ...["--host", host, "--data-root", join(dir, "data"), "--exec-root", join(dir, "exec")],
-    ...["--pidfile", join(dir, "dockerd.pid"), "--iptables=false", "--bridge=none"],
+    ...["--pidfile", join(dir, "dockerd.pid"), "--iptables=false"],
     // Named after the run, to tell leftovers from another Docker's.
     ...["--cgroup-parent", `/${basename(workspace.dir)}`],
   ];

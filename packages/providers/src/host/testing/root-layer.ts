@@ -31,6 +31,8 @@ const PROGRAMS: Readonly<Record<RootVariant, readonly string[]>> = {
   python: [...BASE, "python3"],
 };
 
+/** Raise it when the same programs make another archive. */
+const GENERATION = 2;
 const USER = { uid: 1000, gid: 1000 };
 const PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n";
 const GROUP = "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n";
@@ -43,7 +45,7 @@ export async function rootLayer(variant: RootVariant): Promise<string> {
   const programs = await findPrograms(variant);
   const marks = [...programs.values(), "/etc/ld.so.cache"].filter((path) => existsSync(path)).map(mark);
   const key = createHash("sha256")
-    .update(JSON.stringify([variant, marks]))
+    .update(JSON.stringify([GENERATION, variant, marks]))
     .digest("hex")
     .slice(0, 16);
   const cache = join(cacheDirectory(), "test-images");
@@ -76,8 +78,11 @@ async function findPrograms(variant: RootVariant): Promise<ReadonlyMap<string, s
 
 async function fill(archive: Pack, programs: ReadonlyMap<string, string>, variant: RootVariant): Promise<void> {
   await skeleton(archive);
-  const files = new Map([...programs, ...(await libraries([...programs.values()]))]);
-  if (variant === "python") for (const path of await pythonLibrary()) files.set(path.slice(1), path);
+  const modules = variant === "python" ? await pythonLibrary() : [];
+  // Modules of Python, such as that for TLS, have libraries of their own.
+  const native = [...programs.values(), ...modules.filter((path) => path.endsWith(".so"))];
+  const files = new Map([...programs, ...(await libraries(native))]);
+  for (const path of modules) files.set(path.slice(1), path);
   const directories = new Set([...files.keys()].flatMap(parents));
   for (const name of [...directories].sort()) await add(archive, { name, type: "directory", mode: 0o755 });
   for (const [name, path] of files) await add(archive, { name, mode: 0o755 }, await readFile(path));
@@ -102,7 +107,7 @@ async function skeleton(archive: Pack): Promise<void> {
 async function libraries(programs: readonly string[]): Promise<ReadonlyMap<string, string>> {
   // ldd fails for scripts among them.
   const { stdout } = await run("ldd", [...programs]).catch((error: { stdout: string }) => error);
-  const paths = new Set(stdout.match(/\/\S+\.so\S*/g));
+  const paths = new Set(stdout.match(/\/\S+\.so[^\s:]*/g));
   return new Map([...paths].map((path) => [path.startsWith("/usr/") ? path.slice(1) : `usr${path}`, path]));
 }
 

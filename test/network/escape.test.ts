@@ -1,0 +1,117 @@
+import type { NetworkBody } from "@sandpiper/protocol";
+import type { Sandbox } from "@sandpiper/sdk";
+import { afterAll, describe, expect, it } from "vitest";
+import { addressAttempts } from "./escape/addresses.ts";
+import type { Attempt } from "./escape/attempt.ts";
+import { HostServices } from "./escape/host-services.ts";
+import { nameAttempts } from "./escape/names.ts";
+import { socketAttempts } from "./escape/sockets.ts";
+import { guest, guestPython, installGuestProgram } from "./guest-network.ts";
+import { useNetworkBed } from "./shared-bed.ts";
+import { addresses, forbiddenAddresses } from "./world/addresses.ts";
+
+const bed = await useNetworkBed();
+const client = bed.node.client();
+const host = await HostServices.start(bed.namespaceOf(bed.node));
+afterAll(() => host[Symbol.dispose]());
+
+const policies: Readonly<Record<NonNullable<Attempt["policy"]>, NetworkBody>> = {
+  open: "open",
+  rules: { rules: [{ allow: "site.example", ports: [80, 443] }] },
+};
+const sandboxes = {
+  open: await create(policies.open),
+  rules: await create(policies.rules),
+};
+const attempts = [...addressAttempts, ...nameAttempts, ...socketAttempts];
+
+async function create(network: NetworkBody): Promise<Sandbox> {
+  const sandbox = await client.sandboxes.create({ network });
+  await installGuestProgram(sandbox);
+  return sandbox;
+}
+
+/** The forbidden addresses that something reached. */
+async function reached(): Promise<string[]> {
+  const { sightings } = await bed.world.report();
+  return sightings.map(({ address }) => address).filter((address) => forbiddenAddresses.includes(address));
+}
+
+describe("root in a sandbox", () => {
+  it("reaches what its policy allows, with the same program that fails below", async () => {
+    expect(await guest(sandboxes.open, "get", "site.example")).toContain(`reached ${addresses.site}`);
+    expect(await guest(sandboxes.open, "get", addresses.other)).toContain(`reached ${addresses.other}`);
+    expect(await guest(sandboxes.open, "get_tls", "site.example")).toContain("as site.example");
+    expect(await guest(sandboxes.rules, "get", "site.example")).toContain(`reached ${addresses.site}`);
+    expect(await guest(sandboxes.rules, "get_tls", "site.example")).toContain("as site.example");
+    expect(await guestPython(sandboxes.open, "print(os.getuid())", "root")).toBe("0\n");
+  });
+
+  it("is held by checks of the node alone: the node itself reaches every forbidden address and the host's services", async () => {
+    for (const address of forbiddenAddresses) {
+      const url = `http://${address.includes(":") ? `[${address}]` : address}/`;
+      expect(await bed.node.runInside(["curl", "-sS", "-g", url])).toContain(`reached ${address}`);
+    }
+    expect(await bed.node.runInside(["curl", "-sS", "http://127.0.0.1:8099/"])).toContain("reached the host");
+    expect([(await reached()).length, await host.visits()]).toEqual([forbiddenAddresses.length, 1]);
+  });
+
+  it.each(attempts.map((attempt) => [attempt.name, attempt] as const))(
+    "gets nowhere with %s",
+    async (_, { script, policy = "open", escaped = /reached/ }) => {
+      const before = [await reached(), await host.visits()];
+      const output = await guestPython(sandboxes[policy], script, "root");
+      expect(output).not.toMatch(/SyntaxError|NameError|ImportError|ModuleNotFoundError/);
+      expect(output).not.toMatch(escaped);
+      expect([await reached(), await host.visits()]).toEqual(before);
+    },
+  );
+
+  it("has at least forty attempts, each with its own name", () => {
+    expect(attempts.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(attempts.map(({ name }) => name)).size).toBe(attempts.length);
+  });
+
+  it("sends no name that its policy denies to a resolver", async () => {
+    const { queries } = await bed.world.report();
+    const asked = Object.keys(queries).map((query) => query.split(" ")[0] ?? "");
+    expect(asked).toContain("site.example");
+    expect(asked.filter((name) => /tunnel|denied/.test(name))).toEqual([]);
+  });
+
+  it("cannot tunnel data through DNS faster than its limit", async () => {
+    const sandbox = await create({ default: "allow", limits: { maxQueriesPerSecond: 10 } });
+    const script = `
+import threading
+def ask(number):
+    try: socket.getaddrinfo(f"{number:03}" + "x" * 40 + ".tunnel.example", 80)
+    except OSError: pass
+for start in range(0, 400, 50):
+    threads = [threading.Thread(target=ask, args=(start + at,)) for at in range(50)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print("asked")`;
+    expect(await guestPython(sandbox, script, "root")).toContain("asked");
+    const { queries } = await bed.world.report();
+    const tunnelled = Object.keys(queries).filter((query) => query.includes("x.tunnel.example"));
+    expect(tunnelled.length).toBeGreaterThan(0);
+    expect(tunnelled.length).toBeLessThan(300);
+  });
+
+  it("does not reach another sandbox, which listens at the same address inside", async () => {
+    const other = await create("open");
+    const serve = `
+server = socket.create_server(("0.0.0.0", 9000))
+print("listening", flush=True)
+while True: server.accept()[0].sendall(b"reached the other sandbox")`;
+    const preamble = 'import sys; sys.path.insert(0, "/tmp/network"); import net, socket';
+    const server = await other.start(["python3", "-c", `${preamble}\n${serve}`]);
+    for await (const { bytes } of server.output) if (new TextDecoder().decode(bytes).includes("listening")) break;
+    const inside = await guestPython(other, 'print(net.connect("127.0.0.1", 9000).recv(100))');
+    expect(inside).toContain("reached the other sandbox");
+    for (const address of ["127.0.0.1", "10.0.2.2", "10.0.2.1", "198.18.0.1", "198.18.0.2"]) {
+      const script = `try: print(net.connect("${address}", 9000).recv(100))\nexcept OSError as error: print(error)`;
+      expect(await guestPython(sandboxes.open, script, "root")).not.toContain("reached");
+    }
+  });
+});
