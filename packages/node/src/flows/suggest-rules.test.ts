@@ -47,6 +47,12 @@ describe("a suggestion", () => {
     expect(suggest("github.com 22", "raw.githubusercontent.com")).toEqual([{ allow: "@github" }]);
   });
 
+  it("leaves out hosts of which a program asked for other records than addresses", () => {
+    const query = { kind: "query", port: null, decision: "denied", reason: "default" } as const;
+    expect(suggest({ ...query, name: "_http._tcp.deb.debian.org", queryType: "SRV" })).toEqual([]);
+    expect(suggest({ ...query, name: "deb.debian.org", queryType: "AAAA" })).toHaveLength(1);
+  });
+
   it("uses a wildcard for three sub-domains with the same ports, and not for two", () => {
     expect(suggest("a.cdn.example.com", "b.cdn.example.com", "c.cdn.example.com", "cdn.example.com")).toEqual([
       { allow: "cdn.example.com", ports: [443] },

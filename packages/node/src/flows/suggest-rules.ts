@@ -17,6 +17,8 @@ const MAX_PORT_RANGES = 32;
 /** The port of a host that was only looked up. */
 const USUAL_PORT = 443;
 
+const ADDRESS_TYPES = ["A", "AAAA"];
+
 /** Targets with their ports by the name of the bundle, as the operator configured them. */
 export type NetworkBundles = Readonly<Record<string, readonly string[]>>;
 
@@ -34,6 +36,8 @@ export class RuleSuggestion {
   add(record: FlowRecord): void {
     const host = record.name ?? record.address;
     if (host === null || record.kind === "datagram" || !canBeAllowed(record)) return;
+    // Programs try other records, such as SRV of _http._tcp.deb.debian.org, and do without them.
+    if (record.kind === "query" && !ADDRESS_TYPES.includes(record.queryType ?? "")) return;
     if (record.port === null) this.#lookedUp.add(host);
     else this.#hosts.set(host, (this.#hosts.get(host) ?? new Set()).add(record.port));
   }
