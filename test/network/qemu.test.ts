@@ -1,11 +1,19 @@
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterAll } from "vitest";
+import { removeLeftovers } from "../../bench/leftovers.ts";
 import { testRoot } from "../../packages/providers/src/guest/testing/test-root.ts";
 import { describeNetwork } from "./network-contract.ts";
 import { useNetworkBed } from "./shared-bed.ts";
 import { fullSize } from "./sizes.ts";
 
-const bed = await useNetworkBed({ config: { defaultProvider: "qemu" } });
+const homes = mkdtempSync(join(tmpdir(), "sp-"));
+afterAll(async () => {
+  await removeLeftovers(homes);
+  rmSync(homes, { recursive: true, force: true });
+}, 60_000);
+const bed = await useNetworkBed({ homes, config: { defaultProvider: "qemu" } });
 const images = join(bed.node.homeDir, "images");
 mkdirSync(images, { recursive: true });
 symlinkSync(await testRoot("python"), join(images, "python"));

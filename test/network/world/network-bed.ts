@@ -22,6 +22,8 @@ export interface NetworkBedOptions {
   /** Further settings of every node, as in its configuration file. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: NodeJS.ProcessEnv;
+  /** The directory of the nodes' homes, if the bed's own has a path that is too long for the sockets of virtual machines. */
+  readonly homes?: string;
 }
 
 /**
@@ -102,7 +104,7 @@ export class NetworkBed implements AsyncDisposable {
 async function build<T>(
   name: string,
   doorPort: number,
-  { daemons = [], nodes: count = 1, config = {}, env = {} }: NetworkBedOptions,
+  { daemons = [], nodes: count = 1, config = {}, env = {}, homes }: NetworkBedOptions,
   assemble: (name: string, world: World, nodes: readonly [ClusterNode, ...ClusterNode[]]) => T,
 ): Promise<T> {
   const directory = bedDirectory(name);
@@ -124,7 +126,7 @@ async function build<T>(
   await openDoors(directory, doors);
   const shared = count === 1 ? {} : sharedSettings(directory);
   const nodes = hosts.map((host, at) => {
-    const homeDir = join(directory, names[at] as string);
+    const homeDir = join(homes ?? directory, names[at] as string);
     writeConfig(homeDir, config);
     const advertised = count === 1 ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
     const settings = { ...shared, ...advertised, ...env };

@@ -49,8 +49,14 @@ describe("a suggestion", () => {
 
   it("leaves out hosts of which a program asked for other records than addresses", () => {
     const query = { kind: "query", port: null, decision: "denied", reason: "default" } as const;
-    expect(suggest({ ...query, name: "_http._tcp.deb.debian.org", queryType: "SRV" })).toEqual([]);
-    expect(suggest({ ...query, name: "deb.debian.org", queryType: "AAAA" })).toHaveLength(1);
+    const service = {
+      name: "_http._tcp.deb.debian.org",
+      queryType: "SRV",
+      suggestion: "allow=_http._tcp.deb.debian.org",
+    };
+    expect(suggest({ ...query, ...service })).toEqual([]);
+    const host = { name: "deb.debian.org", queryType: "AAAA", suggestion: "allow=deb.debian.org" };
+    expect(suggest({ ...query, ...host })).toHaveLength(1);
   });
 
   it("uses a wildcard for three sub-domains with the same ports, and not for two", () => {

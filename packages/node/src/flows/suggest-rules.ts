@@ -37,7 +37,7 @@ export class RuleSuggestion {
     const host = record.name ?? record.address;
     if (host === null || record.kind === "datagram" || !canBeAllowed(record)) return;
     // Programs try other records, such as SRV of _http._tcp.deb.debian.org, and do without them.
-    if (record.kind === "query" && !ADDRESS_TYPES.includes(record.queryType ?? "")) return;
+    if (record.kind === "query" && !ADDRESS_TYPES.includes(record.queryType ?? "A")) return;
     if (record.port === null) this.#lookedUp.add(host);
     else this.#hosts.set(host, (this.#hosts.get(host) ?? new Set()).add(record.port));
   }
