@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { NetworkBody } from "@sandpiper/protocol";
 import type { Sandbox } from "@sandpiper/sdk";
 import { afterAll, describe, expect, it } from "vitest";
@@ -70,6 +71,12 @@ describe("root in a sandbox", () => {
   it("has at least forty attempts, each with its own name", () => {
     expect(attempts.length).toBeGreaterThanOrEqual(40);
     expect(new Set(attempts.map(({ name }) => name)).size).toBe(attempts.length);
+  });
+
+  it("has every attempt in SECURITY.md", () => {
+    const text = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+    expect(attempts.filter(({ name }) => !text.includes(name)).map(({ name }) => name)).toEqual([]);
+    expect(text).toContain(`tries ${attempts.length} ways out as root`);
   });
 
   it("sends no name that its policy denies to a resolver", async () => {
