@@ -32,15 +32,21 @@ export async function installAuthority(files: Files, certificates: string): Prom
     if (content === undefined) continue;
     const extended = withAuthority(content, certificates);
     own ??= extended;
-    await write(path, extended);
+    await write(path, extended).catch(unlessReadOnly);
   }
   for (const { directory, file } of ANCHORS) {
-    if ((await kindOf(files, directory)) === "directory") await write(`${directory}/${file}`, certificates);
+    const isDirectory = (await kindOf(files, directory)) === "directory";
+    if (isDirectory) await write(`${directory}/${file}`, certificates).catch(unlessReadOnly);
   }
   // Programs that bring their own list would otherwise trust fewer authorities than before.
   await write(BUNDLE_FILE, own ?? withAuthority(getCACertificates("bundled").join("\n"), certificates));
   // Last, because it marks the end.
   await write(AUTHORITY_FILE, certificates);
+}
+
+/** The programs of an image may be read-only; then the variables must do. */
+function unlessReadOnly(thrown: unknown): void {
+  if (!/read-only file system/i.test(SandboxError.from(thrown).message)) throw thrown;
 }
 
 function withAuthority(bundle: string, certificates: string): string {

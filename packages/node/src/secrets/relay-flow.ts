@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { SecureContext, TLSSocket } from "node:tls";
 import { type ClientHello, readClientHello } from "./client-hello.ts";
 import { type Admit, RefusedRequest } from "./exchange.ts";
+import { joinStreams } from "./join-streams.ts";
 import { readFirstBytes } from "./read-first-bytes.ts";
 import { relayHttp1 } from "./relay-http1.ts";
 import { relayHttp2 } from "./relay-http2.ts";
@@ -51,7 +51,7 @@ export async function relayFlow(guest: Duplex, options: RelayFlowOptions): Promi
   if (typeof found === "object") return await relayTls(guest, found, options);
   const upstream = await options.dial();
   if (options.allowsInsecure) await relayHttp1(guest, { upstream, admit: options.admit({ isSecure: false }) });
-  else await Promise.all([pipeline(guest, upstream), pipeline(upstream, guest)]);
+  else await joinStreams(guest, upstream);
   return undefined;
 }
 
@@ -67,6 +67,8 @@ async function relayTls(guest: Duplex, hello: ClientHello, options: RelayFlowOpt
   const serve = async (protocol: HttpProtocol, admit: Admit, upstream: Duplex | undefined) => {
     const secured = await acceptTls(guest, { context: contextFor(name), protocol, usesAlpn });
     secured.on("error", () => {});
+    // HTTP/2 takes over the socket and does not see its end.
+    if (protocol === "h2") guest.once("end", () => secured.destroy());
     await (protocol === "h2" ? relayHttp2 : relayHttp1)(secured, { upstream, admit });
   };
   // Answered with the last, as that is the protocol which every client understands.

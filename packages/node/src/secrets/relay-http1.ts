@@ -30,8 +30,14 @@ export async function relayHttp1(guest: Duplex, { upstream, admit }: RelayOption
   const agent = upstream && new OneConnection(upstream);
   const exchangeOf = async (request: IncomingMessage) => admit(guestRequest(request));
 
+  let openAnswers = 0;
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     response.sendDate = false;
+    openAnswers++;
+    response.once("close", () => {
+      openAnswers--;
+      endIfIdle();
+    });
     let exchange: Exchange;
     try {
       exchange = await exchangeOf(request);
@@ -45,6 +51,8 @@ export async function relayHttp1(guest: Duplex, { upstream, admit }: RelayOption
   };
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // From now on the two connections end each other.
+    openAnswers++;
     socket.on("error", () => {});
     try {
       const exchange = await exchangeOf(request);
@@ -75,10 +83,11 @@ export async function relayHttp1(guest: Duplex, { upstream, admit }: RelayOption
     if (socket.writable) socket.end(headText(400, "Bad Request", [["Connection", "close"]]));
   });
   const ended = Promise.all([endOf(guest), upstream && endOf(upstream)]);
-  let isHttp = true;
-  server.once("upgrade", () => (isHttp = false));
-  upstream?.once("end", () => isHttp && endSoon(guest));
-  upstream?.once("close", () => endSoon(guest));
+  // An answer may still be on its way to the sandbox when the server has ended the connection.
+  const endIfIdle = () => {
+    if (upstream?.readableEnded !== false && openAnswers === 0) endSoon(guest);
+  };
+  upstream?.once("end", endIfIdle);
   guest.once("close", () => upstream?.destroy());
   server.emit("connection", guest);
   await ended;

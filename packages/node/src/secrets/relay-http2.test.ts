@@ -5,6 +5,7 @@ import {
   createSecureServer,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
+  type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import { createServer } from "node:https";
@@ -73,12 +74,12 @@ it("carries bodies and trailers in both directions", async () => {
   expect((await trailers)[0]).toMatchObject({ "grpc-status": "0", "x-got": "yes" });
 });
 
-it("moves 32 MiB unchanged in each direction", async () => {
+it("moves 8 MiB unchanged in each direction", async () => {
   const flow = await relayedTo((stream) => {
     stream.respond({ ":status": 200 });
     stream.pipe(stream);
   });
-  const content = Buffer.alloc(32 * 1024 * 1024, "sandpiper ");
+  const content = Buffer.alloc(8 * 1024 * 1024, "sandpiper ");
   const stream = open(flow).request({ ":method": "POST" });
   Readable.from(chunksOf(content)).pipe(stream);
   expect((await buffer(stream)).equals(content)).toBe(true);
@@ -101,6 +102,31 @@ it("passes on that either side cancels a stream", async () => {
   await once(left, "response");
   left.close(8);
   expect(await canceled.promise).toBe(8);
+});
+
+it("ends when the sandbox closes its connection without a word", async () => {
+  const flow = await relayedTo((stream) => {
+    stream.respond({ ":status": 200 });
+    stream.end();
+  });
+  await fetched(open(flow), {});
+  flow.guest.end();
+  expect(await flow.done).toBeUndefined();
+});
+
+it("ends the sandbox's connection when the server ends its own", async () => {
+  const sessions: ServerHttp2Session[] = [];
+  const flow = await relayedTo((stream) => {
+    sessions.push(stream.session as ServerHttp2Session);
+    stream.respond({ ":status": 200 });
+    stream.end();
+  });
+  const session = open(flow);
+  await fetched(session, {});
+  const closed = once(session, "close");
+  sessions[0]?.destroy();
+  await closed;
+  expect(await flow.done).toBeUndefined();
 });
 
 it("speaks HTTP/1.1 with a server that offers nothing else", async () => {

@@ -1,11 +1,11 @@
 import type { Duplex } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { SecureContext } from "node:tls";
 import type { SandboxId, SecretUse } from "@sandpiper/protocol";
 import type { AllowedFlow, Dial, FlowOutcome, Interceptor } from "../network/interceptor.ts";
 import { admitRequests, type RequestRecord } from "./admit-requests.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import type { UsableSecret } from "./inject.ts";
+import { joinStreams } from "./join-streams.ts";
 import { relayFlow } from "./relay-flow.ts";
 import { coversHost, type Destination } from "./secret-host.ts";
 import type { SecretRecord } from "./secret-record.ts";
@@ -42,7 +42,7 @@ export class SecretInterceptor implements Interceptor {
     const read = () => secrets.of(tenant).read();
     if (!isBound(await read(), usesOf(sandboxId), destination)) {
       const upstream = await dial();
-      await Promise.all([pipeline(guest, upstream), pipeline(upstream, guest)]);
+      await joinStreams(guest, upstream);
       return { reason: null };
     }
     const usable = async (isSecure: boolean) =>

@@ -1,9 +1,10 @@
-import { type AddressInfo, connect as connectTcp, createServer, type Server } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { systemClock } from "@sandpiper/core";
 import { onTestFinished } from "vitest";
 import { Keyring } from "../../auth/keyring.ts";
+import { TunnelDuplex } from "../../network/tunnel-duplex.ts";
 import { admitRequests, type RequestRecord } from "../admit-requests.ts";
 import { CertificateAuthority } from "../certificate-authority.ts";
 import type { UsableSecret } from "../inject.ts";
@@ -84,11 +85,28 @@ export async function relayed({ secrets, to, port = 443, allowsInsecure = false 
   return { guest, requests, done, secure };
 }
 
+/** The stream that the network engine gives to an interceptor. */
+function asTunnel(socket: Socket): Duplex {
+  const done = (work: (callback: (error?: Error | null) => void) => void) =>
+    new Promise<void>((resolve, reject) => work((error) => (error ? reject(error) : resolve())));
+  const tunnel = {
+    write: (bytes: Uint8Array) => done((callback) => socket.write(bytes, callback)),
+    end: () => done((callback) => socket.end(callback)),
+    close: () => void socket.destroy(),
+  };
+  const free = { clock: systemClock, countSent: () => 0, countReceived: () => 0 };
+  const duplex = new TunnelDuplex({ tunnel, outgoing: socket.iterator({ destroyOnReturn: false }), ...free });
+  duplex.on("error", () => {});
+  return duplex;
+}
+
 /** The two ends of a connection. */
 async function connectionPair(): Promise<[Duplex, Duplex]> {
-  const accepted = Promise.withResolvers<Duplex>();
-  const server = createServer({ allowHalfOpen: true }, (socket) => accepted.resolve(socket));
-  const guest = connectTcp({ host: "127.0.0.1", port: await listen(server), allowHalfOpen: true });
+  const accepted = Promise.withResolvers<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => accepted.resolve(socket));
+  const guest = connectTcp({ host: "127.0.0.1", port: await listen(server), allowHalfOpen: true, noDelay: true });
   guest.on("error", () => {});
-  return [guest, await accepted.promise];
+  const socket = await accepted.promise;
+  socket.on("error", () => {});
+  return [guest, asTunnel(socket)];
 }
