@@ -99,6 +99,23 @@ describe("the log of flows", () => {
     expect(openLog({ maxPerSandbox: 10 }).list(one, { limit: 1 }).dropped).toBe(15);
   });
 
+  it("removes the class with the most records first: a flood of queries leaves denials and connections", () => {
+    const log = openLog({ maxPerSandbox: 30 });
+    const first = flowRecord({ sandboxId: one, name: "evil.example.com", decision: "denied" });
+    log.closed(first, owner);
+    const flows = add(log, 8);
+    for (let n = 0; n < 300; n += 1) log.closed(flowRecord({ sandboxId: one, kind: "query", port: null }), owner);
+    expect(records(log).filter(({ kind }) => kind === "flow")).toEqual([first, ...flows]);
+    expect(records(log)).toHaveLength(30);
+    for (let n = 0; n < 300; n += 1) log.closed(flowRecord({ sandboxId: one, decision: "denied" }), owner);
+    const kept = records(log);
+    const kinds = kept.map(({ kind, decision }) => (decision === "denied" ? decision : kind));
+    expect(["denied", "flow", "query"].map((name) => kinds.filter((each) => each === name).length)).toEqual([
+      11, 8, 11,
+    ]);
+    expect(openLog({ maxPerSandbox: 30 }).list(one, { limit: 1000 }).entries).toHaveLength(30);
+  });
+
   it("takes what exceeds a tenant's share from its longest log, and never from another tenant", () => {
     const log = openLog({ maxPerTenant: 50 });
     const quiet = add(log, 10, { sandboxId: two });

@@ -5,11 +5,11 @@ import type { FlowEntry, FlowPage, FlowQuery } from "./flow-entry.ts";
 /** With the requests of a connection cut to this, a log of 10,000 records stays below 160 MB. */
 const MAX_RECORD_CHARACTERS = 16 * 1024;
 
-const ADD = `INSERT INTO flowRecords (cursor, sandboxId, at, isDenied, isOpen, record)
-  VALUES (:cursor, :sandboxId, :at, :isDenied, :isOpen, :record)`;
-const REMOVE = "DELETE FROM flowRecords WHERE cursor = :cursor";
+const ADD = `INSERT INTO flowRecords (cursor, sandboxId, at, isDenied, isOpen, class, record)
+  VALUES (:cursor, :sandboxId, :at, :isDenied, :isOpen, :class, :record)`;
+const REMOVE = "DELETE FROM flowRecords WHERE cursor = :cursor RETURNING class";
 const REMOVE_OLDEST = `DELETE FROM flowRecords WHERE cursor IN
-  (SELECT cursor FROM flowRecords WHERE sandboxId = :sandboxId ORDER BY cursor LIMIT :surplus)`;
+  (SELECT cursor FROM flowRecords WHERE sandboxId = :sandboxId AND class = :class ORDER BY cursor LIMIT :surplus)`;
 const SET_LOG = `INSERT INTO flowLogs (sandboxId, tenant, dropped) VALUES (:sandboxId, :tenant, :dropped)
   ON CONFLICT (sandboxId) DO UPDATE SET dropped = :dropped`;
 const LIST = `SELECT cursor, record FROM flowRecords
@@ -25,13 +25,19 @@ export interface FlowWrite extends FlowEntry {
   readonly replaces?: number | undefined;
 }
 
+/** Denials, and of what was allowed, connections and queries. */
+type FlowClass = "denied" | "flow" | "query";
+
 interface Log {
   readonly tenant: string;
-  count: number;
+  readonly counts: Record<FlowClass, number>;
   dropped: number;
 }
 
-/** The newest flow records of each sandbox. A sandbox that fills its tenant's share loses its own oldest records. */
+/**
+ * The newest flow records of each sandbox. A sandbox that fills its tenant's share loses its own oldest records, and of those
+ * the class with the most: a flood of queries does not remove the trace of a denial.
+ */
 export class FlowTable {
   readonly #database: NodeDatabase;
   readonly #options: FlowTableOptions;
@@ -103,8 +109,9 @@ export class FlowTable {
     this.#database.transaction(() => {
       const values = { sandboxId, before: before.getTime() };
       const sql = "DELETE FROM flowRecords WHERE sandboxId = :sandboxId AND at < :before";
-      this.#grow(log, -Number(this.#database.prepare(sql).run(values).changes));
-      if (log.count > 0) return;
+      this.#database.prepare(sql).run(values);
+      this.#recount(sandboxId, log);
+      if (sizeOf(log) > 0) return;
       this.#database.prepare("DELETE FROM flowLogs WHERE sandboxId = :sandboxId").run({ sandboxId });
       this.#logs.delete(sandboxId);
     });
@@ -114,12 +121,13 @@ export class FlowTable {
     const { sandboxId } = record;
     let log = this.#logs.get(sandboxId);
     if (log === undefined) {
-      log = { tenant, count: 0, dropped: 0 };
+      log = emptyLog(tenant, 0);
       this.#logs.set(sandboxId, log);
       this.#database.prepare(SET_LOG).run({ sandboxId, tenant, dropped: 0 });
     }
     if (replaces !== undefined) {
-      this.#grow(log, -Number(this.#database.prepare(REMOVE).run({ cursor: replaces }).changes));
+      const removed = this.#database.prepare(REMOVE).get({ cursor: replaces });
+      if (removed !== undefined) this.#grow(log, removed["class"] as FlowClass, -1);
     }
     this.#database.prepare(ADD).run({
       cursor,
@@ -127,21 +135,22 @@ export class FlowTable {
       at: Date.parse(record.at),
       isDenied: record.decision === "denied" ? 1 : 0,
       isOpen: record.endedAt === null ? 1 : 0,
+      class: classOf(record),
       record: textOf(record),
     });
-    this.#grow(log, 1);
+    this.#grow(log, classOf(record), 1);
   }
 
   #bound(sandboxId: SandboxId): void {
     const { maxPerSandbox, maxPerTenant } = this.#options;
     const log = this.#logs.get(sandboxId) as Log;
-    this.#drop(sandboxId, log, log.count - maxPerSandbox);
+    this.#drop(sandboxId, log, sizeOf(log) - maxPerSandbox);
     let surplus = (this.#tenants.get(log.tenant) ?? 0) - maxPerTenant;
     if (surplus <= 0) return;
     const ofTenant = [...this.#logs].filter(([, { tenant }]) => tenant === log.tenant);
     while (surplus > 0) {
-      const [victim, longest] = ofTenant.reduce((most, each) => (each[1].count > most[1].count ? each : most));
-      const share = Math.min(surplus, Math.max(1, Math.ceil(longest.count / 100)));
+      const [victim, longest] = ofTenant.reduce((most, each) => (sizeOf(each[1]) > sizeOf(most[1]) ? each : most));
+      const share = Math.min(surplus, Math.max(1, Math.ceil(sizeOf(longest) / 100)));
       this.#drop(victim, longest, share);
       surplus -= share;
     }
@@ -149,25 +158,60 @@ export class FlowTable {
 
   #drop(sandboxId: SandboxId, log: Log, surplus: number): void {
     if (surplus <= 0) return;
-    this.#database.prepare(REMOVE_OLDEST).run({ sandboxId, surplus });
-    this.#grow(log, -surplus);
+    for (const [name, removed] of Object.entries(sharesOf(log.counts, surplus)) as [FlowClass, number][]) {
+      if (removed === 0) continue;
+      this.#database.prepare(REMOVE_OLDEST).run({ sandboxId, class: name, surplus: removed });
+      this.#grow(log, name, -removed);
+    }
     log.dropped += surplus;
     this.#database.prepare(SET_LOG).run({ sandboxId, tenant: log.tenant, dropped: log.dropped });
   }
 
-  #grow(log: Log, records: number): void {
-    log.count += records;
+  #grow(log: Log, name: FlowClass, records: number): void {
+    log.counts[name] += records;
     this.#tenants.set(log.tenant, (this.#tenants.get(log.tenant) ?? 0) + records);
   }
 
-  #count(): void {
-    const sql = `SELECT sandboxId, tenant, dropped,
-      (SELECT count(*) FROM flowRecords WHERE flowRecords.sandboxId = flowLogs.sandboxId) AS count FROM flowLogs`;
-    const rows = this.#database.prepare(sql).all() as unknown as (Log & { readonly sandboxId: SandboxId })[];
-    this.#logs = new Map(rows.map(({ sandboxId, tenant, dropped }) => [sandboxId, { tenant, count: 0, dropped }]));
-    this.#tenants = new Map();
-    for (const { sandboxId, count } of rows) this.#grow(this.#logs.get(sandboxId) as Log, count);
+  #recount(sandboxId: SandboxId, log: Log): void {
+    const sql = "SELECT class, count(*) AS count FROM flowRecords WHERE sandboxId = :sandboxId GROUP BY class";
+    for (const name of Object.keys(log.counts) as FlowClass[]) this.#grow(log, name, -log.counts[name]);
+    for (const row of this.#database.prepare(sql).all({ sandboxId })) {
+      this.#grow(log, row["class"] as FlowClass, Number(row["count"]));
+    }
   }
+
+  #count(): void {
+    this.#logs = new Map();
+    this.#tenants = new Map();
+    for (const row of this.#database.prepare("SELECT sandboxId, tenant, dropped FROM flowLogs").all()) {
+      const log = emptyLog(row["tenant"] as string, Number(row["dropped"]));
+      this.#logs.set(row["sandboxId"] as SandboxId, log);
+      this.#recount(row["sandboxId"] as SandboxId, log);
+    }
+  }
+}
+
+function emptyLog(tenant: string, dropped: number): Log {
+  return { tenant, counts: { denied: 0, flow: 0, query: 0 }, dropped };
+}
+
+function sizeOf({ counts: { denied, flow, query } }: Log): number {
+  return denied + flow + query;
+}
+
+/** How many records each class loses: the largest ones down to a common level. */
+function sharesOf(counts: Log["counts"], surplus: number): Log["counts"] {
+  const rest = { ...counts };
+  for (let removed = 0; removed < surplus; removed += 1) {
+    const most = Math.max(rest.denied, rest.flow, rest.query);
+    rest[rest.query === most ? "query" : rest.flow === most ? "flow" : "denied"] -= 1;
+  }
+  return { denied: counts.denied - rest.denied, flow: counts.flow - rest.flow, query: counts.query - rest.query };
+}
+
+function classOf({ decision, kind }: FlowRecord): FlowClass {
+  if (decision === "denied") return "denied";
+  return kind === "query" ? "query" : "flow";
 }
 
 function textOf(record: FlowRecord): string {

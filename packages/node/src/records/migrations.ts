@@ -204,4 +204,10 @@ export const migrations: readonly string[] = [
   -- Names and placeholders of secrets, never values.
   ALTER TABLE sandboxes ADD COLUMN secrets TEXT NOT NULL DEFAULT '[]';
   `,
+  `
+  -- A flood of one class of records must not drive out the others.
+  ALTER TABLE flowRecords ADD COLUMN class TEXT NOT NULL DEFAULT 'flow';
+  UPDATE flowRecords SET class = iif(isDenied = 1, 'denied', iif(record ->> 'kind' = 'query', 'query', 'flow'));
+  CREATE INDEX flowRecordsByClass ON flowRecords (sandboxId, class, cursor);
+  `,
 ];
