@@ -10,6 +10,18 @@ const defaults = {
 const make = (body: Parameters<typeof newSandbox>[0], network: "redirected" | "host" = "redirected") =>
   newSandbox(body, { defaults, providers: new Map([["local", provider(network)]]) });
 
+const use = { name: "openai", env: null, placeholder: "sandpiper-secret-0" };
+
+it("secrets are refused where connections of a sandbox would bypass the node", () => {
+  const make = (network: "redirected" | "host", container?: { network: string }) =>
+    newSandbox({ container }, { defaults, providers: new Map([["local", provider(network)]]), secrets: [use] });
+  expect(() => make("host")).toThrow(
+    "secrets cannot be applied to the sandbox: commands of provider local use the host",
+  );
+  expect(() => make("redirected", { network: "bridge" })).toThrow("it joins network bridge of the engine");
+  expect(make("redirected").secrets).toEqual([use]);
+});
+
 describe("a network policy", () => {
   it("is refused where connections of a sandbox would bypass the node", () => {
     for (const network of ["open", "ask", { rules: [{ allow: "example.com" }] }] as const) {

@@ -48,7 +48,8 @@ export function newSandbox(
   if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
   if (body.container !== undefined && !provider.capabilities.supportsContainers)
     throw noContainers(name, body.container);
-  if (body.network !== undefined && body.network !== "none") requireRedirected(provider, body.container);
+  if (body.network !== undefined && body.network !== "none") requireRedirected("a network policy", provider, body);
+  if (secrets.length > 0) requireRedirected("secrets", provider, body);
   if (body.language !== undefined && findLanguage(body.language) === undefined) throw unknownLanguage(body.language);
   const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
     memoryMib: body.memoryMib ?? defaults.memoryMib,
@@ -159,8 +160,12 @@ function noContainers(provider: string, container: object): SandboxError {
   });
 }
 
-/** Throws if connections of the sandbox would bypass the node, which then could not apply a policy. */
-function requireRedirected({ name, capabilities }: Provider, container: CreateSandboxBody["container"]): void {
+/** Throws if connections of the sandbox would bypass the node, which then could not apply what the caller wants. */
+export function requireRedirected(
+  wanted: "a network policy" | "secrets",
+  { name, capabilities }: Provider,
+  { container }: { readonly container?: CreateSandboxBody["container"] | null },
+): void {
   const isHost = capabilities.network === "host";
   const engineNetwork = container?.network ?? "none";
   if (!isHost && engineNetwork === "none") return;
@@ -168,8 +173,8 @@ function requireRedirected({ name, capabilities }: Provider, container: CreateSa
     ? `commands of provider ${name} use the host's network`
     : `it joins network ${engineNetwork} of the engine`;
   throw new SandboxError("provider_lacks_capability", {
-    message: `a network policy cannot be applied to the sandbox: ${why}`,
-    hint: isHost ? "omit network, or use another provider" : "give either network or container.network",
+    message: `${wanted} cannot be applied to the sandbox: ${why}`,
+    hint: isHost ? "omit it, or use another provider" : "give either this or container.network",
     details: { provider: name, capability: "network" },
   });
 }

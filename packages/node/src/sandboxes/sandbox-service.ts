@@ -23,7 +23,14 @@ import type { Capacity } from "./capacity.ts";
 import { CreateOnce, type CreateOnceOptions } from "./create-once.ts";
 import { instanceKey } from "./instance-key.ts";
 import type { NetworkPolicies } from "./network-policies.ts";
-import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
+import {
+  cannotPause,
+  checkpointPolicy,
+  type NewSandbox,
+  newSandbox,
+  requireRedirected,
+  type SandboxDefaults,
+} from "./new-sandbox.ts";
 import type { NodePool } from "./node-pool.ts";
 import type { NodeVolumes } from "./node-volumes.ts";
 import type { Providers } from "./providers.ts";
@@ -126,11 +133,13 @@ export class SandboxService {
     const record = access.find(principal, id, { readOnly: false });
     if (record.endedAt !== null) throw ended(record);
     if (registry.isBeingDestroyed(record.id)) throw beingDestroyed(record);
-    const { checkpoint } = providers.byName.get(record.provider)?.capabilities ?? { checkpoint: "none" };
+    const provider = providers.byName.get(record.provider);
+    const { checkpoint } = provider?.capabilities ?? { checkpoint: "none" };
     if (body.onExpiry === "pause" && checkpoint === "none") throw cannotPause(record.provider);
     const { ttlMs } = body;
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
     if (body.secrets !== undefined && principal.kind !== "key") throw secretsNeedKey();
+    if (body.secrets?.length && provider !== undefined) requireRedirected("secrets", provider, record);
     const secrets = body.secrets && {
       secrets: await this.#options.secrets.uses(record.tenant, body.secrets, record.secrets),
     };

@@ -46,7 +46,7 @@ export async function installAuthority(files: Files, certificates: string): Prom
 
 /** The programs of an image may be read-only; then the variables must do. */
 function unlessReadOnly(thrown: unknown): void {
-  if (!/read-only file system/i.test(SandboxError.from(thrown).message)) throw thrown;
+  if (SandboxError.from(thrown).code !== "permission_denied") throw thrown;
 }
 
 function withAuthority(bundle: string, certificates: string): string {

@@ -131,7 +131,9 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const authority = new CertificateAuthority({ keyring, clock });
   let trust: SecureContext | undefined;
   const prepare = (sandbox: Sandbox, record: SandboxRecord) =>
-    record.secrets.length === 0 ? undefined : installAuthority(sandbox.files, authority.certificates);
+    record.secrets.length === 0 || sandbox.capabilities.network === "host"
+      ? undefined
+      : installAuthority(sandbox.files, authority.certificates);
   const registry = new SandboxRegistry({ records, events, momentary, clock, prepare, observeExec, onError });
   const flowEvents = new FlowEvents({ events, clock, onError: (error) => options.onError(error, { network: true }) });
   flows.subscribe((entries) => flowEvents.add(entries));
