@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { systemClock } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createLogger } from "@sandpiper/node/server";
@@ -11,6 +12,7 @@ import { DirectoryStore } from "../../packages/node/src/store/directory-store.ts
 import { startSdkNode } from "../sdk/sdk-node.ts";
 import { GvisorHome } from "./gvisor-home.ts";
 import { SecretApi } from "./secret-api.ts";
+import { startTwoNodes } from "./two-nodes.ts";
 
 const HOST = "api.secrets.test";
 const OTHER = "other.secrets.test";
@@ -122,6 +124,37 @@ describe("secrets on gVisor", () => {
     ]);
     await fork?.destroy();
     await sandbox.destroy();
+  });
+
+  it("work after a handoff, and a rotation on one node reaches the sandboxes of the other", async () => {
+    await using homes = new AsyncDisposableStack();
+    const [first, second] = [homes.use(new GvisorHome()), homes.use(new GvisorHome())];
+    await using api = await SecretApi.start(first.path);
+    const { network } = api;
+    const withNetwork = (home: GvisorHome) => ({ config: (more: object) => home.config({ network, ...more }) });
+    const store = pathToFileURL(join(first.path, "shared")).href;
+    await using nodes = await startTwoNodes([withNetwork(first), withNetwork(second)], { store, leaseMs: 10_000 });
+    const hosts = [`${HOST}:${api.port}`];
+    const inject = { header: "Authorization", format: "Bearer {}" };
+    await nodes.here.secrets.create({ name: "bearer", value: VALUE, hosts, inject });
+    const rules = [{ allow: HOST, ports: [api.port] }];
+    const sandbox = await nodes.here.sandboxes.create({ network: { rules }, secrets: ["bearer"] });
+    const url = `https://${HOST}:${api.port}`;
+    await run(sandbox, `curl -fsS ${url}/here`);
+    await nodes.bring(sandbox);
+    const moved = await nodes.there.sandboxes.connect(sandbox.id);
+    await run(moved, `curl -fsS ${url}/there`);
+    await nodes.here.secrets.update("bearer", { value: ROTATED });
+    const isRotated = async () => {
+      await run(moved, `curl -fsS ${url}/rotated`);
+      return api.seen.at(-1)?.authorization;
+    };
+    await expect.poll(isRotated, { timeout: 20_000 }).toBe(`Bearer ${ROTATED}`);
+    expect(api.seen.slice(0, 2).map(({ url: path, authorization }) => [path, authorization])).toEqual([
+      ["/here", `Bearer ${VALUE}`],
+      ["/there", `Bearer ${VALUE}`],
+    ]);
+    await moved.destroy();
   });
 
   it("appear in no log line, event, error, audit entry, file of the node, guest memory or decrypted checkpoint", async () => {
