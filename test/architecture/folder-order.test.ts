@@ -35,7 +35,7 @@ const tables: readonly FolderOrder[] = [
   },
   {
     directory: "packages/sdk/src",
-    order: ["http", "network", "socket", "rollback", "process", "files", "session"],
+    order: ["http", "network", "socket", "ports", "rollback", "process", "files", "session"],
   },
   {
     directory: "packages/mcp/src",
@@ -51,6 +51,7 @@ const tables: readonly FolderOrder[] = [
       "completion",
       "guest", // a sandbox, on a node or embedded
       "transfer", // copies between host and guest
+      "forward", // TCP ports of this machine
       "run",
       "shell",
       "mcp",

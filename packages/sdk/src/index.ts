@@ -40,6 +40,8 @@ export {
   type OutputChunk,
   type OutputSource,
   type PoolResource,
+  type PortResource,
+  type PreviewResource,
   type ProcessResource,
   type Program,
   type PullProgressBody,
@@ -85,6 +87,8 @@ export type {
 } from "./network/sandbox-network.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
+export type { PortConnection } from "./ports/port-connection.ts";
+export type { UrlOptions } from "./ports/preview-url.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";
 export type { Process, ProcessExit } from "./process/process.ts";
 export type { RunCodeOptions, StartCodeOptions } from "./process/source-code.ts";

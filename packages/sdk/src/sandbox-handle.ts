@@ -7,6 +7,8 @@ import {
   type ExecResult,
   type ForkBody,
   type OperationId,
+  type PortResource,
+  type PreviewResource,
   type ProcessResource,
   SandboxError,
   type SandboxHealth,
@@ -23,6 +25,8 @@ import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 import { SandboxFiles } from "./files/sandbox-files.ts";
 import type { HttpRequest } from "./http/http-transport.ts";
 import { SandboxNetwork } from "./network/sandbox-network.ts";
+import { connectPort, type PortConnection } from "./ports/port-connection.ts";
+import { previewUrl, type UrlOptions } from "./ports/preview-url.ts";
 import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process } from "./process/process.ts";
@@ -144,6 +148,35 @@ export class SandboxHandle implements AsyncDisposable {
     const forgotten = new Set(this.#link.forgotten);
     const { items } = await this.#link.http.json<{ items: ProcessResource[] }>("listProcesses", request);
     return items.filter(({ id }) => !forgotten.has(id));
+  }
+
+  /** TCP ports on which something in it listens, with their processes. */
+  async ports({ signal }: CallOptions = {}): Promise<readonly PortResource[]> {
+    const request = { path: this.#path, signal };
+    return (await this.#link.http.json<{ items: PortResource[] }>("listPorts", request)).items;
+  }
+
+  /**
+   * A URL of a port's preview. By default it is a link that opens the private preview for an hour. `public: true` opens the
+   * preview to everyone, and `public: false` makes it private again; the URL then needs a credential.
+   */
+  url(port: number, options: UrlOptions = {}): Promise<string> {
+    return previewUrl(this.#link, port, options);
+  }
+
+  /** The address of a port's preview, who may use it, and the traffic token of the sandbox. */
+  async preview(port: number, { signal }: CallOptions = {}): Promise<PreviewResource> {
+    return await this.#link.http.json("getPreview", { path: { ...this.#path, port: String(port) }, signal });
+  }
+
+  /** Revokes all links and the traffic token of its previews. */
+  async revokeLinks({ signal }: CallOptions = {}): Promise<void> {
+    await this.#link.http.empty("revokeLinks", { path: this.#path, signal, isRepeatable: true });
+  }
+
+  /** Connects to a port of it, over TCP. */
+  connect(port: number, { signal }: CallOptions = {}): Promise<PortConnection> {
+    return connectPort(this.#link, { port, signal });
   }
 
   /** Resolves when the watch is set and will miss no later change. */

@@ -19,11 +19,22 @@ export interface WatchPortsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+interface InternalOptions extends WatchPortsOptions {
+  /** Called with 1 when it begins, and with -1 when it has ended. */
+  readonly onServing?: ((change: number) => void) | undefined;
+}
+
 /** Ports that open and close, beginning with those that are open. Leaving the loop ends it. */
 export interface PortWatcher extends AsyncIterableIterator<PortEvent, void, undefined>, AsyncDisposable {}
 
 /** Rejects in its first step with `unimplemented` for an agent that cannot watch ports. */
-export function watchPorts(client: AgentClient, { signal }: WatchPortsOptions = {}): PortWatcher {
+export function watchPorts(client: AgentClient, { signal, onServing }: InternalOptions = {}): PortWatcher {
+  onServing?.(1);
+  let isOpen = true;
+  const onEnded = () => {
+    if (isOpen) onServing?.(-1);
+    isOpen = false;
+  };
   const unlimited = { signal, windowBytes: WINDOW_BYTES, idleTimeoutMs: Number.POSITIVE_INFINITY };
   const stream = download(client, "port.watch", {}, unlimited);
   const lines = jsonLines(stream, {
@@ -32,16 +43,24 @@ export function watchPorts(client: AgentClient, { signal }: WatchPortsOptions = 
     schema: portEventSchema,
     unitsPerLine: UNITS_PER_EVENT,
   });
-  const events = eventsOf(lines);
+  const events = eventsOf(lines, onEnded);
   return Object.assign(events, {
     async [Symbol.asyncDispose]() {
       // A loop that waits for the next event would keep return() waiting as well.
       await stream.return();
       await events.return();
+      onEnded();
     },
   });
 }
 
-async function* eventsOf(lines: AsyncIterable<PortLine>): AsyncGenerator<PortEvent, void, undefined> {
-  for await (const line of lines) if (line.kind !== "ready") yield line;
+async function* eventsOf(
+  lines: AsyncIterable<PortLine>,
+  onEnded: () => void,
+): AsyncGenerator<PortEvent, void, undefined> {
+  try {
+    for await (const line of lines) if (line.kind !== "ready") yield line;
+  } finally {
+    onEnded();
+  }
 }

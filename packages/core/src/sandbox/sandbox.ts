@@ -283,7 +283,8 @@ export class Sandbox implements AsyncDisposable {
 
   /** Reports ports that open and close, beginning with those that are open. */
   async watchPorts(options: WatchPortsOptions = {}): Promise<PortWatcher> {
-    return watchPorts(await this.#client(), options);
+    // An open watch does not show that the agent answers.
+    return watchPorts(await this.#client(), { ...options, onServing: (change) => (this.#quietCalls += change) });
   }
 
   async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {

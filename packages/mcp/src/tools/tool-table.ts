@@ -4,6 +4,7 @@ import { createSandbox } from "./create-sandbox.ts";
 import { destroySandbox } from "./destroy-sandbox.ts";
 import { downloadFile } from "./download-file.ts";
 import { executeCode } from "./execute-code.ts";
+import { exposePort } from "./expose-port.ts";
 import { forkSandbox } from "./fork-sandbox.ts";
 import { killProcess } from "./kill-process.ts";
 import { listCheckpoints } from "./list-checkpoints.ts";
@@ -33,6 +34,7 @@ export const tools: readonly Tool[] = Object.freeze([
   writeProcessInput,
   killProcess,
   listProcesses,
+  exposePort,
   createSandbox,
   destroySandbox,
   listSandboxes,

@@ -14,6 +14,7 @@ afterAll(() => bed[Symbol.asyncDispose]());
 const echoHeaders = (request: IncomingMessage, response: import("node:http").ServerResponse) => {
   response.end(JSON.stringify({ url: request.url, headers: request.headers }));
 };
+const BROWSER = { accept: "text/html,*/*" };
 const reasonOf = (text: string) => JSON.parse(text).reason as string;
 
 async function linkOf({ id }: { id: string }, body: object = {}): Promise<URL> {
@@ -95,7 +96,7 @@ describe("a link", () => {
     const sandbox = await bed.sandbox(echoHeaders);
     const link = await linkOf(sandbox, { path: "/page?x=1" });
     expect(link.host).toBe(`${PORT}-${sandbox.id}.preview.example.com`);
-    const first = await bed.ask(link.host, link.pathname + link.search);
+    const first = await bed.ask(link.host, link.pathname + link.search, { headers: BROWSER });
     expect([first.status, first.headers.location]).toEqual([302, `https://${link.host}/page?x=1`]);
     const [cookie = ""] = first.headers["set-cookie"] ?? [];
     expect(cookie).toMatch(/^__Host-sandpiper-preview=\S+; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/);
@@ -113,19 +114,20 @@ describe("a link", () => {
     }
   });
 
-  it("is valid until it expires, and does not reach the server with a method that cannot be redirected", async () => {
+  it("opens the preview at once for programs, never reaches the server, and expires", async () => {
     const sandbox = await bed.sandbox(echoHeaders);
     const { search } = await linkOf(sandbox, { expiresInMs: 1000 });
-    const ask = () => bed.ask(bed.hostOf(sandbox), `/${search}&q=1`, { method: "POST" });
-    const answer = await ask();
-    expect([answer.status, JSON.parse(answer.text).url]).toEqual([200, "/?q=1"]);
+    const ask = (method = "GET") => bed.ask(bed.hostOf(sandbox), `/${search}&q=1`, { method });
+    for (const answer of [await ask(), await ask("POST")]) {
+      expect([answer.status, JSON.parse(answer.text).url]).toEqual([200, "/?q=1"]);
+    }
     await expect.poll(async () => (await ask()).status, { timeout: 5000 }).toBe(401);
   });
 
   it("redirects to the preview even if its path looks like another host", async () => {
     const sandbox = await bed.sandbox(echoHeaders);
     const { search } = await linkOf(sandbox);
-    const { headers } = await bed.ask(bed.hostOf(sandbox), `//evil.example/${search}`);
+    const { headers } = await bed.ask(bed.hostOf(sandbox), `//evil.example/${search}`, { headers: BROWSER });
     expect(headers.location).toBe(`http://${bed.hostOf(sandbox)}//evil.example/`);
   });
 

@@ -138,7 +138,7 @@ export class PreviewProxy implements Disposable {
       }
       if (location.kind === "node" || (location.kind === "unreachable" && isForwarded)) throw movedOn(sandboxId);
       const admission = this.#admit(visit, context, { given, visitor, location });
-      if (admission.link !== undefined && SAFE.test(request.method ?? "") && upgrade === undefined) {
+      if (admission.link !== undefined && upgrade === undefined && isPageVisit(request)) {
         return await this.#redirect(visit, context, { path: given.path, ...admission });
       }
       location = await locator.claim(principal, sandboxId, { purpose: "use", readOnly: false, location, signal });
@@ -240,6 +240,11 @@ interface Entry {
 
 interface LinkVisit extends Admission {
   readonly path: string;
+}
+
+/** A browser that opens a page keeps cookies; programs, and requests with a body, are served at once. */
+function isPageVisit({ method, headers }: IncomingMessage): boolean {
+  return /^(GET|HEAD)$/.test(method ?? "") && /\btext\/html\b/.test(headers.accept ?? "");
 }
 
 /** A service worker would outlive the page's sandbox, and another protocol could carry requests that nobody checks. */

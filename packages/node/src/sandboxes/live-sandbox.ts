@@ -4,6 +4,7 @@ import {
   type ExecResult,
   type GuestPort,
   type InstanceExit,
+  type PortWatcher,
   type ProcessHandle,
   type ProcessSummary,
   type Sandbox,
@@ -219,6 +220,11 @@ export class LiveSandbox {
   /** TCP ports on which something in it listens. */
   ports(): Promise<readonly GuestPort[]> {
     return this.#options.sandbox.ports();
+  }
+
+  /** Reports ports that open and close, beginning with those that are open. */
+  watchPorts(signal: AbortSignal): Promise<PortWatcher> {
+    return this.#options.sandbox.watchPorts({ signal });
   }
 
   async #startProgram(body: CommandBody, options: StartOptions): Promise<ProcessHandle> {

@@ -28,6 +28,7 @@ import { Callers } from "../http/callers.ts";
 import { configuredBundles, createNetworks } from "../network/create-networks.ts";
 import { LeaseOwnership } from "../ownership/lease-ownership.ts";
 import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
+import { PortEvents } from "../preview/port-events.ts";
 import { PreviewAddresses } from "../preview/preview-addresses.ts";
 import { PreviewTokens } from "../preview/preview-tokens.ts";
 import { Previews } from "../preview/previews.ts";
@@ -220,6 +221,14 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
     onError,
   });
   registry.observeActivity((id, next) => automatic.watch(id, next));
+  const portEvents = new PortEvents({
+    clock,
+    watchPorts: (id, signal) => registry.instance(id).live.watchPorts(signal),
+    listPorts: (id) => registry.instance(id).live.ports(),
+    emit: (id, kind, port) => registry.emit(kind, registry.instance(id).record, { ...port }),
+    onError,
+  });
+  registry.observeActivity((id, next) => portEvents.watch(id, next));
   registry.onEndChanged((record) => capacity.hold(record));
   registry.onFailed((id) => void checkpoints.recover(id).catch((error) => onError(error, id)));
   registry.onExpired((record, expired) => {

@@ -192,6 +192,7 @@ export class Connection {
       stream.opened(message);
     } else if (message.type === "item") stream.item?.(message.item);
     else if (message.type === "ack") stream.ack?.(message.offset);
+    else if (message.type === "finished") stream.finished?.();
     else if (message.type === "end") {
       this.#remove(entry);
       stream.end(message);
@@ -233,6 +234,7 @@ export class Connection {
     const { baseUrl, timing, reconnectTimeoutMs } = this.#spec;
     const wasOpen = this.#isOpen;
     this.#release();
+    this.#failUnresumable();
     if (this.#streams.size === 0) {
       this.#downSinceMs = undefined;
       return;
@@ -256,6 +258,14 @@ export class Connection {
     if (code !== SERVICE_RESTART || this.#attempt > 0 || nowMs - this.#restartedAtMs < RESTART_PAUSE_MS) return false;
     this.#restartedAtMs = nowMs;
     return true;
+  }
+
+  #failUnresumable(): void {
+    for (const [number, { stream, wasOpened }] of [...this.#streams]) {
+      if (!wasOpened || !stream.endsWithConnection) continue;
+      this.#streams.delete(number);
+      stream.fail(unreachable(this.#spec.baseUrl, undefined));
+    }
   }
 
   #askWhy(): void {

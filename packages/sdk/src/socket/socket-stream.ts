@@ -7,12 +7,16 @@ export type OpenMessage = Extract<ClientMessage, { type: "open" }>;
 
 /** One stream, implemented by its owner. It outlives connections: each new connection opens it again. */
 export interface SocketStream {
+  /** Fails when the connection is lost on which it was open, instead of being opened again. */
+  readonly endsWithConnection?: boolean;
   /** The message that opens it at its current position. */
   openMessage(stream: number): OpenMessage;
   opened(message: Opened): void;
   data?(frame: DataFrame): void;
   item?(item: Item): void;
   ack?(offset: number): void;
+  /** The other end sends nothing more. */
+  finished?(): void;
   end(message: End): void;
   /** `rollbacks` of its sandbox, if the node sent them with the error. */
   fail(error: SandboxError, rollbacks?: number): void;

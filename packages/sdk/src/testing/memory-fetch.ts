@@ -14,7 +14,7 @@ import type { MemoryState } from "./memory-state.ts";
 
 interface Call {
   /** Its handler reads only the parameters of its own route. */
-  readonly path: Readonly<Record<"id" | "checkpoint" | "process" | "volume" | "request", string>>;
+  readonly path: Readonly<Record<"id" | "checkpoint" | "process" | "volume" | "request" | "port", string>>;
   readonly query: URLSearchParams;
   readonly request: Request;
   readonly json: <Body = object>() => Promise<Body>;
@@ -138,11 +138,30 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return state.setNetwork(path.id, { ...resource.network, rules: [rule, ...resource.network.rules] });
   },
   listNetworkRequests: (state, { path }) => ({ items: state.sandbox(path.id).network.requests }),
+  listPorts: (state, { path }) => {
+    state.sandbox(path.id);
+    return { items: [] };
+  },
+  getPreview: (state, { path }) => previewOf(state, path),
+  setPreview: async (state, { path, json }) => previewOf(state, path, await json<{ isPublic: boolean }>()),
+  createLink: async (state, { path, json }) => {
+    const body = await json<{ port: number; path?: string; expiresInMs?: number }>();
+    const { url } = previewOf(state, { id: path.id, port: String(body.port) });
+    const expiresAt = new Date(Date.now() + (body.expiresInMs ?? 3_600_000)).toISOString();
+    return { port: body.port, url: `${url.slice(0, -1)}${body.path ?? "/"}?sandpiper_link=memory`, expiresAt };
+  },
+  revokeLinks: (state, { path }) => void state.sandbox(path.id),
   listNodes: (state) => ({ items: [state.node] }),
   listAudit: () => ({ items: [] }),
   verifyAudit: () => NO_ENTRIES,
   listEvents: (state, { query }) => ({ items: query.get("replay") === "true" ? state.states() : state.events }),
 };
+
+/** Nothing listens there: it shows only what a client sends and gets. */
+function previewOf(state: MemoryState, path: Pick<Call["path"], "id" | "port">, { isPublic = false } = {}) {
+  const { id } = state.sandbox(path.id).resource;
+  return { port: Number(path.port), url: `http://${path.port}-${id}.localhost/`, isPublic, trafficToken: "memory" };
+}
 
 const patterns = Object.entries(routes).map(([operation, { method, path }]) => ({
   operation: operation as OperationId,

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, request } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -66,7 +66,8 @@ export class PreviewBed implements AsyncDisposable {
     const config = parseNodeConfig({ home: this.home, port: 0, stopGraceMs: 0, ...this.#config });
     const logger = createLogger({ logLevel: "silent", logFormat: "json" });
     this.node = await startNode(config, { logger, providers: [this.#provider] });
-    this.key = readFileSync(this.node.apiKeyFile, "utf8").trim();
+    // Only the first node of a cluster has one.
+    if (existsSync(this.node.apiKeyFile)) this.key = readFileSync(this.node.apiKeyFile, "utf8").trim();
   }
 
   get port(): string {
