@@ -100,6 +100,22 @@ describe("sandpiper audit verify", () => {
   });
 });
 
+describe("a node that is killed with SIGKILL right after an answer", () => {
+  it("has the entry of a command that a WebSocket started", async () => {
+    const home = sharedDirectory("audit-socket");
+    const config = { home, port: 0, stopGraceMs: 100, logLevel: "silent", defaultProvider: "local" } as const;
+    const killed = await NodeProcess.start(config);
+    const sandbox = await killed.client.sandboxes.create();
+    await sandbox.start("sleep 60");
+    await killed.kill();
+    await using restarted = await NodeProcess.start(config);
+    const entries = await restarted.client.audit.list({ limit: 1000 });
+    expect(entries.at(-1)).toMatchObject({ operation: "startProcess", sandboxId: sandbox.id });
+    expect(await restarted.client.audit.verify()).toMatchObject({ isIntact: true });
+    await (await restarted.client.sandboxes.connect(sandbox.id)).destroy();
+  });
+});
+
 describe("the receivers of audit entries and events", () => {
   it("get them as they happen", async () => {
     await expect.poll(() => collected.join("")).toContain("createKey");
