@@ -8,6 +8,8 @@ export interface ComposeService {
   readonly privileged?: boolean;
   readonly cgroup?: string;
   readonly security_opt?: readonly string[];
+  readonly cap_drop?: readonly string[];
+  readonly networks?: { readonly default: { readonly ipv4_address: string } };
   readonly ports?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** `<name>:<path in the container>`, with `:ro` for a read-only one. */

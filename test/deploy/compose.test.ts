@@ -51,7 +51,10 @@ async function runService(name: string): Promise<void> {
   });
   const stage = build?.target ?? "node";
   for (const { source, target } of mounts) fillVolume(stage, source, target);
-  await bed.run(name, { stage, env: environment, volumes: mounts, isRestricted: services[name]?.privileged !== true });
+  // The bed has addresses of its own.
+  const trusts = environment["SANDPIPER_TRUSTED_PROXIES"] !== undefined;
+  const env = { ...environment, ...(trusts ? { SANDPIPER_TRUSTED_PROXIES: bed.addresses["balancer"] ?? "" } : {}) };
+  await bed.run(name, { stage, env, volumes: mounts, isRestricted: services[name]?.privileged !== true });
 }
 
 /** Docker copies the image's directories below a mount point into a new volume. */
@@ -94,11 +97,17 @@ describe("the containers of compose.yaml", () => {
   it("have the privileges that the test gives them", () => {
     for (const name of NODES) expect(services[name]).toMatchObject({ privileged: true, cgroup: "private" });
     for (const name of ["store", "balancer"]) {
-      expect(services[name]).toMatchObject({ security_opt: ["no-new-privileges:true"] });
+      expect(services[name]).toMatchObject({ security_opt: ["no-new-privileges:true"], cap_drop: ["ALL"] });
       expect(services[name]?.privileged).toBeUndefined();
     }
     // Without TLS, only this machine reaches the balancer, and only the balancer reaches the nodes.
     expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toEqual(["127.0.0.1:8080:8080"]);
+  });
+
+  it("believe the addresses of callers that the balancer reports, and no one else", () => {
+    const balancer = services["balancer"]?.networks?.default.ipv4_address;
+    expect(balancer).toMatch(/^172\./);
+    for (const name of NODES) expect(services[name]?.environment["SANDPIPER_TRUSTED_PROXIES"]).toBe(balancer);
   });
 
   it("form a cluster of three nodes that reach each other by name", async () => {

@@ -12,7 +12,7 @@ export interface ContainerOptions {
   readonly command?: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly volumes: readonly { readonly source: string; readonly target: string }[];
-  /** Docker's default capabilities and no new privileges; a privileged container otherwise. */
+  /** No capabilities and no new privileges; a privileged container otherwise. */
   readonly isRestricted?: boolean | undefined;
   /** Addresses by name, for its /etc/hosts. */
   readonly hosts: Readonly<Record<string, string>>;
@@ -29,16 +29,12 @@ const ALL_CAPABILITIES = [
 ].map((name) => `CAP_${name}`);
 /** Like Docker's `--privileged`: all that this process can pass on. */
 const CAPABILITIES = ALL_CAPABILITIES.filter((_, number) => (ownCapabilities() >> BigInt(number)) & 1n);
-const DEFAULT_CAPABILITIES = [
-  ...["CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP"],
-  ...["NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"],
-].map((name) => `CAP_${name}`);
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The OCI runtime's description of a privileged container with its own cgroup namespace. */
 export function containerSpec(options: ContainerOptions): object {
   const { bed, name, directory, image, env, volumes, command = image.command, isRestricted = false } = options;
-  const capabilities = isRestricted ? DEFAULT_CAPABILITIES : CAPABILITIES;
+  const capabilities = isRestricted ? [] : CAPABILITIES;
   const modules = image.nodeModules && {
     source: join(directory, "modules"),
     target: "/opt/sandpiper/node_modules",

@@ -69,8 +69,13 @@ function kindOf(schema: z.ZodType): FieldKind {
   if (type === "boolean") return "flag";
   if (type === "record") return "json";
   if (type !== "array") return "text";
-  const { type: each } = (schema as z.ZodArray<z.ZodType>).element.def;
-  return each === "string" || each === "enum" ? "texts" : "json";
+  return isText((schema as z.ZodArray<z.ZodType>).element) ? "texts" : "json";
+}
+
+function isText(schema: z.ZodType): boolean {
+  const { type } = schema.def;
+  if (type === "union") return (schema as z.ZodUnion<readonly z.ZodType[]>).options.every(isText);
+  return type === "string" || type === "enum";
 }
 
 function allowedOf(schema: z.ZodType): string {

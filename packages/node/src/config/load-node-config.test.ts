@@ -68,6 +68,9 @@ describe("the node configuration", () => {
       providers: ["gvisor", "docker"],
       docker: { url: "unix:///run/docker.sock", allowedPaths: ["/srv", "/data"], networks: [], runtime: null },
     });
+    expect(await load([], { SANDPIPER_TRUSTED_PROXIES: "10.0.0.7, 10.1.0.0/16" })).toMatchObject({
+      trustedProxies: ["10.0.0.7", "10.1.0.0/16"],
+    });
     expect(await load(["--allow-insecure=false"], { SANDPIPER_ALLOW_INSECURE: "1" })).toMatchObject({
       allowInsecure: false,
     });
