@@ -1,10 +1,28 @@
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ObjectStore } from "@sandpiper/core";
 import { walk } from "../../bench/walk.ts";
 import type { Random } from "./random.ts";
 
 type Repair = () => Promise<void>;
+
+/** Longer than any other fault of the same round, such as a full disk of the store. */
+const REPAIR_MS = 30_000;
+const PAUSE_MS = 200;
+
+/** An operator repeats a repair that the store refuses. */
+async function insist(repair: Repair): Promise<void> {
+  const endAt = performance.now() + REPAIR_MS;
+  for (;;) {
+    try {
+      return await repair();
+    } catch (thrown) {
+      if (performance.now() > endAt) throw thrown;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
 
 export interface DamagedObjectsOptions {
   readonly store: ObjectStore;
@@ -51,7 +69,7 @@ export class DamagedObjects implements AsyncDisposable {
     if (before === undefined || before.bytes.length === 0) return false;
     const tag = await store.put(key, this.#flipped(before.bytes), { ifMatch: before.tag });
     if (tag === undefined) return false;
-    this.#repairs.push(async () => void (await store.put(key, before.bytes, { ifMatch: tag })));
+    this.#repairs.push(() => insist(async () => void (await store.put(key, before.bytes, { ifMatch: tag }))));
     return true;
   }
 

@@ -46,6 +46,9 @@ type CommandBody = Omit<StartProcessBody, "process" | "stdin" | "pty" | "journal
 /** The node buffers a response several times over, so the responses of many concurrent commands must fit into memory. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
 
+/** A copy of a start that was delayed on the way arrives long before this many later commands have ended. */
+const MAX_SPENT = 1000;
+
 /** An agent that is slower than this is not healthy. */
 const HEALTH_TIMEOUT_MS = 5_000;
 
@@ -55,6 +58,8 @@ export type SavePhase = "begun" | "done" | "failed";
 export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
   readonly #onSave = new Set<(phase: SavePhase) => void>();
+  /** Ids of processes whose clients have their results and never use the ids again, the oldest first. */
+  readonly #spent = new Set<string>();
   #changes = 0;
   #preparing: Promise<void> | undefined;
 
@@ -151,6 +156,9 @@ export class LiveSandbox {
   ): Promise<ProcessHandle> {
     this.touch("exec");
     const { process: id, stdin, pty, journalBytes } = body;
+    if (id !== undefined && this.#spent.has(id)) {
+      throw new SandboxError("no_such_process", { message: `process ${id} has already run in sandbox ${this.id}` });
+    }
     const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, ...reading };
     using counted = new DisposableStack();
     counted.use(this.#options.take("processes"));
@@ -180,9 +188,13 @@ export class LiveSandbox {
     return this.#options.sandbox.attach(process, { ...options, offset });
   }
 
-  /** Deletes the journal and the exit status of a process that has ended. */
-  forget(process: string): Promise<void> {
-    return this.#options.sandbox.forget(process);
+  /** Deletes the journal and the exit status of a process that has ended. With `isSpent` its id cannot be started again. */
+  async forget(process: string, { isSpent = false } = {}): Promise<void> {
+    await this.#options.sandbox.forget(process);
+    if (!isSpent) return;
+    this.#spent.add(process);
+    const [oldest] = this.#spent;
+    if (this.#spent.size > MAX_SPENT && oldest !== undefined) this.#spent.delete(oldest);
   }
 
   /** The processes at the time this node adopted or restored the sandbox. */

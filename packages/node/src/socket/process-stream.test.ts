@@ -102,6 +102,32 @@ describe("a process stream", () => {
     expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
   });
 
+  it("does not start a forgotten process again when a delayed copy of its start arrives", async () => {
+    const start = { spawn: { command: "echo once >> /tmp/times" } };
+    const client = await node.connect(open(start));
+    await client.until(isEnd);
+    await client.send({ type: "open", kind: "forget", sandbox: live.id, stream: 2, process: "p1" });
+    expect(await client.next()).toEqual({ type: "end", stream: 2 });
+    const delayed = await node.connect(open(start));
+    expect(await delayed.next()).toMatchObject({ type: "error", error: { reason: "no_such_process" } });
+    expect(await live.processes()).toEqual([]);
+  });
+
+  it("does not start a process for a client that left before its sandbox was ready", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    node.auditing.written = promise;
+    const client = await node.connect(open({ spawn: { command: "sleep 60" } }));
+    await expect.poll(() => node.audit).toMatchObject([{ operation: "startProcess" }]);
+    client.terminate();
+    await client.closed;
+    const other = await node.connect(open({ process: "p2", spawn: { command: "true" } }));
+    other.webSocket.ping();
+    await once(other.webSocket, "pong");
+    resolve();
+    await other.until(isEnd);
+    expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
+  });
+
   it("reports the exit again to the next client until the process is forgotten", async () => {
     const client = await node.connect(open({ spawn: { command: "echo hello" } }));
     await client.until(isEnd);

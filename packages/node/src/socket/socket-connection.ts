@@ -161,6 +161,8 @@ export class SocketConnection {
     }
     const live = await this.#use(stream, message, location);
     if (live === undefined) return this.#relocate(stream, message);
+    // A client that left meanwhile repeats the message on its next connection.
+    if (stream.signal.aborted) return undefined;
     stream.live = live;
     const hold = message.kind === "connect" ? live.hold("preview") : this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
@@ -169,7 +171,7 @@ export class SocketConnection {
     if (message.kind === "stdin") return await runStdinStream(subject, message);
     if (message.kind === "connect") return await runConnectStream(subject, message);
     if (message.kind === "forget") {
-      await live.forget(message.process);
+      await live.forget(message.process, { isSpent: true });
       return {};
     }
     return await runWatchStream(subject, message);
