@@ -83,6 +83,7 @@ describe("the network of a sandbox", { timeout: 120_000 }, () => {
     await listenInside(sandbox);
     const resolved = await guest(sandbox, "resolve", "site.example");
     const held = await startHolding(sandbox, "hold", "site.example", ports.echo);
+    const silent = await startHolding(sandbox, "watch", "site.example", ports.echo);
     const [, second] = bed.nodes;
     if (second === undefined) throw new Error("no second node");
     const moved = await second.client(bed.node.apiKey).sandboxes.connect(sandbox.id);
@@ -92,5 +93,7 @@ describe("the network of a sandbox", { timeout: 120_000 }, () => {
     expect(await guest(moved, "resolve", "site.example")).toBe(resolved);
     expect(await guest(moved, "get", "other.example")).toMatch(/^failed/);
     expect(await hasEnded(moved, held)).toBe(true);
+    // Its program only reads, so nothing but the end itself can wake it.
+    await (await moved.attach(silent.process.id)).wait();
   });
 });

@@ -24,5 +24,8 @@ describeNetwork("QEMU", {
   create: (network) =>
     client.sandboxes.create({ network, image: "python", memoryMib: 256, diskMib: 128, vcpuCount: 1 }),
   // Without KVM the processor is emulated, and many times slower.
-  ...fullSize({ connections: 50, transferBytes: 2 * 1024 * 1024, timeoutMs: 300_000 }),
+  ...fullSize(
+    { connections: 50, transferBytes: 2 * 1024 * 1024, timeoutMs: 300_000 },
+    { connections: 1000, transferBytes: 64 * 1024 * 1024 },
+  ),
 });
