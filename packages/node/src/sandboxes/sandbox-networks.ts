@@ -1,9 +1,18 @@
-import { completeNetwork, type NetworkBody, type NetworkPolicy, type NetworkRule, ruleText } from "@sandpiper/protocol";
+import {
+  completeNetwork,
+  isNoNetwork,
+  type NetworkBody,
+  type NetworkPolicy,
+  type NetworkRule,
+  ruleText,
+} from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Networks } from "../network/networks.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { NetworkPolicies } from "./network-policies.ts";
+import { requireRedirected } from "./new-sandbox.ts";
+import type { Providers } from "./providers.ts";
 import type { SandboxAccess } from "./sandbox-access.ts";
 import { beingDestroyed, ended } from "./sandbox-errors.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
@@ -14,6 +23,7 @@ export interface SandboxNetworksOptions {
   readonly access: SandboxAccess;
   readonly ownership: Ownership;
   readonly policies: NetworkPolicies;
+  readonly providers: Pick<Providers, "byName">;
   readonly networks: Pick<Networks, "update">;
 }
 
@@ -48,7 +58,7 @@ export class SandboxNetworks {
     id: string,
     change: (policy: NetworkPolicy) => NetworkPolicy,
   ): Promise<NetworkPolicy> {
-    const { registry, access, ownership, policies, networks } = this.#options;
+    const { registry, access, ownership, policies, networks, providers } = this.#options;
     requireAccess(principal, "sandboxes", { readOnly: false });
     const record = access.find(principal, id, { readOnly: false });
     if (record.endedAt !== null) throw ended(record);
@@ -57,6 +67,8 @@ export class SandboxNetworks {
     const changed = await registry.serialize(record.id, async () => {
       const before = access.find(principal, id, { readOnly: false }).network ?? completeNetwork("none");
       const network = policies.requireAllowed(principal.keyId, change(before));
+      const provider = providers.byName.get(record.provider);
+      if (provider !== undefined && !isNoNetwork(network)) requireRedirected("a network policy", provider, record);
       const after = registry.change(record.id, { network });
       networks.update(record.id, network);
       await saveRecord(ownership, after);
