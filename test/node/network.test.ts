@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
 import type { NetworkBody } from "@sandpiper/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { NameServer } from "../../packages/node/src/network/testing/name-server.ts";
 import { GvisorHome } from "./gvisor-home.ts";
-import { NameServer } from "./name-server.ts";
 import { NodeProcess } from "./node-process.ts";
 
 const ALLOWED: NodeConfigOptions["network"] = { allowedCidrs: ["127.0.0.0/8"] };

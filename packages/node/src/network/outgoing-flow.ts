@@ -144,8 +144,9 @@ export class OutgoingFlow {
   async #addresses(): Promise<readonly string[]> {
     const { guest, parts } = this.#options;
     if (this.#name === null) return [guest.address];
-    const resolution = await parts.resolver.resolve(this.#name);
-    this.#throwIfCut();
+    const resolving = parts.resolver.resolve(this.#name);
+    // A flow that is cut must not wait for slow servers.
+    const resolution = resolving instanceof Promise ? await Promise.race([resolving, this.#untilCut()]) : resolving;
     if (resolution.kind === "failed") throw new FlowEnd("resolution_failed");
     if (resolution.kind !== "addresses") throw new FlowEnd("name_not_found");
     const reachable = resolution.addresses.filter((address) => parts.reachable.isReachable(address, guest.port));
@@ -206,6 +207,13 @@ export class OutgoingFlow {
     if (host === null || isIP(host) !== 0) return true;
     const { action, rule } = policy().decideName(host, guest.port);
     return action !== "deny" || rule === "default";
+  }
+
+  #untilCut(): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      this.#cut.signal.addEventListener("abort", () => reject(new FlowEnd(this.#cut.signal.reason as FlowReason)));
+      if (this.#cut.signal.aborted) reject(new FlowEnd(this.#cut.signal.reason as FlowReason));
+    });
   }
 
   #throwIfCut(): void {
