@@ -230,6 +230,19 @@ describe("the log of flows", () => {
     expect(records(log)).toEqual(added);
   });
 
+  it("counts as dropped what did not fit into memory while writes failed", async () => {
+    const log = openLog({ maxPerSandbox: 20_000, maxPerTenant: 20_000 });
+    home.database.prepare("ALTER TABLE flowRecords RENAME TO gone").run();
+    const added = add(log, 10_250);
+    await clock.advance(100);
+    home.database.prepare("ALTER TABLE gone RENAME TO flowRecords").run();
+    await clock.advance(2000);
+    const { entries, dropped } = log.list(one, { limit: 20_000 });
+    expect([entries.length, dropped]).toEqual([10_000, 250]);
+    expect(entries[0]?.record).toEqual(added[250]);
+    expect(openLog().list(one, { limit: 1 }).dropped).toBe(250);
+  });
+
   it("shortens the requests of a connection that made very many", () => {
     const log = openLog();
     const requests = Array.from({ length: 1000 }, () => ({ method: "GET", path: `/${"a".repeat(100)}`, status: 200 }));

@@ -10,7 +10,7 @@ const WRITE_DELAY_MS = 100;
 const ROWS_PER_WRITE = 200;
 /** Between two writes while more records wait. */
 const NEXT_WRITE_DELAY_MS = 10;
-/** How many records wait in memory while writes fail; beyond that, the oldest are lost. */
+/** How many records wait in memory while writes fail; beyond that, the oldest are only counted. */
 const MAX_PENDING = 10_000;
 const ROWS_PER_READ = 256;
 const WRITES_PER_READ = 4;
@@ -37,6 +37,8 @@ export class FlowLog implements Disposable {
   readonly #clock: Clock;
   /** By the record's id, in the order of their cursors. */
   readonly #pending = new Map<string, FlowWrite>();
+  /** Records that did not fit into memory, until their number is written. */
+  readonly #lost = new Map<SandboxId, { readonly tenant: string; readonly count: number }>();
   /** The cursors of written records of connections that are still open. */
   readonly #open = new Map<string, number>();
   readonly #followers = new Map<SandboxId, Set<Follower>>();
@@ -124,8 +126,16 @@ export class FlowLog implements Disposable {
     const replaces = this.#pending.get(record.id)?.replaces ?? this.#open.get(record.id);
     this.#pending.delete(record.id);
     this.#pending.set(record.id, { cursor: this.#nextCursor(), replaces, tenant, record });
-    if (this.#pending.size > MAX_PENDING) this.#pending.delete(this.#pending.keys().next().value as string);
+    if (this.#pending.size > MAX_PENDING) this.#lose();
     this.#cancelWrite ??= this.#clock.schedule(WRITE_DELAY_MS, () => this.#writeSome());
+  }
+
+  #lose(): void {
+    const [oldest] = this.#pending.values().take(1);
+    if (oldest === undefined) return;
+    const { tenant, record } = oldest;
+    this.#pending.delete(record.id);
+    this.#lost.set(record.sandboxId, { tenant, count: (this.#lost.get(record.sandboxId)?.count ?? 0) + 1 });
   }
 
   #nextCursor(): number {
@@ -148,7 +158,8 @@ export class FlowLog implements Disposable {
   #write(): boolean {
     const batch = [...this.#pending.values().take(ROWS_PER_WRITE)];
     try {
-      this.#table.write(batch);
+      this.#table.write(batch, this.#lost);
+      this.#lost.clear();
     } catch (thrown) {
       this.#options.onError?.(SandboxError.from(thrown));
       return false;

@@ -25,6 +25,9 @@ export interface FlowWrite extends FlowEntry {
   readonly replaces?: number | undefined;
 }
 
+/** How many records of each sandbox were never written. */
+export type LostRecords = ReadonlyMap<SandboxId, { readonly tenant: string; readonly count: number }>;
+
 /** Denials, and of what was allowed, connections and queries. */
 type FlowClass = "denied" | "flow" | "query";
 
@@ -60,10 +63,11 @@ export class FlowTable {
     return this.#database.isOpen;
   }
 
-  write(writes: readonly FlowWrite[]): void {
+  write(writes: readonly FlowWrite[], lost: LostRecords = new Map()): void {
     try {
       this.#database.transaction(() => {
         for (const write of writes) this.#add(write);
+        for (const [id, { tenant, count }] of lost) this.#countDropped(id, this.#logOf(id, tenant), count);
         const touched = new Set(writes.map(({ record }) => record.sandboxId));
         for (const sandboxId of touched) this.#bound(sandboxId);
       });
@@ -119,12 +123,7 @@ export class FlowTable {
 
   #add({ cursor, replaces, tenant, record }: FlowWrite): void {
     const { sandboxId } = record;
-    let log = this.#logs.get(sandboxId);
-    if (log === undefined) {
-      log = emptyLog(tenant, 0);
-      this.#logs.set(sandboxId, log);
-      this.#database.prepare(SET_LOG).run({ sandboxId, tenant, dropped: 0 });
-    }
+    const log = this.#logOf(sandboxId, tenant);
     if (replaces !== undefined) {
       const removed = this.#database.prepare(REMOVE).get({ cursor: replaces });
       if (removed !== undefined) this.#grow(log, removed["class"] as FlowClass, -1);
@@ -163,8 +162,21 @@ export class FlowTable {
       this.#database.prepare(REMOVE_OLDEST).run({ sandboxId, class: name, surplus: removed });
       this.#grow(log, name, -removed);
     }
-    log.dropped += surplus;
+    this.#countDropped(sandboxId, log, surplus);
+  }
+
+  #countDropped(sandboxId: SandboxId, log: Log, records: number): void {
+    log.dropped += records;
     this.#database.prepare(SET_LOG).run({ sandboxId, tenant: log.tenant, dropped: log.dropped });
+  }
+
+  #logOf(sandboxId: SandboxId, tenant: string): Log {
+    const known = this.#logs.get(sandboxId);
+    if (known !== undefined) return known;
+    const log = emptyLog(tenant, 0);
+    this.#logs.set(sandboxId, log);
+    this.#database.prepare(SET_LOG).run({ sandboxId, tenant, dropped: 0 });
+    return log;
   }
 
   #grow(log: Log, name: FlowClass, records: number): void {
