@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseArguments } from "../command/arguments.ts";
-import { engineNetwork, networkFrom, networkOption } from "./network-options.ts";
+import { engineNetwork, maxNetworkFrom, maxNetworkOption, networkFrom, networkOption } from "./network-options.ts";
 
 const parse = (...argv: string[]) => parseArguments({ name: "run", options: [networkOption] }, argv);
 
@@ -27,5 +27,18 @@ describe("--network", () => {
 
   it.each(["a.example", "allow=", "allow=a.example:0", "open,allow=a.example"])("refuses %s", async (text) => {
     await expect(networkFrom(parse("--network", text))).rejects.toThrow("--network");
+  });
+});
+
+describe("--max-network", () => {
+  const max = (...argv: string[]) =>
+    maxNetworkFrom(parseArguments({ name: "keys create", options: [maxNetworkOption] }, argv));
+
+  it("is a policy, or any for no limit", async () => {
+    expect(await max()).toBeUndefined();
+    expect(await max("--max-network", "any")).toBeNull();
+    expect(await max("--max-network", "none")).toBe("none");
+    expect(await max("--max-network", "allow=@pypi")).toEqual({ rules: [{ allow: "@pypi" }] });
+    await expect(max("--max-network", "bridge")).rejects.toThrow("--max-network");
   });
 });

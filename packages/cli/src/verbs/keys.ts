@@ -1,5 +1,6 @@
 import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
+import { maxNetworkFrom, maxNetworkOption } from "../options/network-options.ts";
 import { parseQuota, quotaOptions } from "../options/quota-options.ts";
 import { jsonOption } from "../options/shared-options.ts";
 import { parseDuration } from "../options/values.ts";
@@ -26,6 +27,7 @@ const createKey: Verb = {
     },
     { name: "expires", value: "DURATION", summary: "expire after DURATION, such as 12h or 30d" },
     ...quotaOptions,
+    maxNetworkOption,
     { name: "json", summary: "print the key as a JSON object" },
   ],
   details: "The node stores only a hash of the key, so this is the only time that the key is shown.",
@@ -35,6 +37,7 @@ const createKey: Verb = {
     const scopes = [...arguments_.all("scope")] as NonNullable<CreateKeyBody["scopes"]>;
     const expiresInMs = parseDuration(arguments_, "expires");
     const quota = parseQuota(arguments_);
+    const maxNetwork = await maxNetworkFrom(arguments_);
     const client = await requireNode();
     const created = await client.keys.create({
       name: arguments_.operands[0] as string,
@@ -42,6 +45,7 @@ const createKey: Verb = {
       ...(scopes.length === 0 ? {} : { scopes }),
       ...(expiresInMs === undefined ? {} : { expiresAt: new Date(Date.now() + expiresInMs).toISOString() }),
       quota,
+      ...(maxNetwork === undefined ? {} : { maxNetwork }),
     });
     await showResult(arguments_, { json: created, lines: [created.key] });
   },
@@ -61,12 +65,13 @@ const listKeys: Verb = {
 
 const updateKey: Verb = {
   name: "keys update",
-  summary: "change a key's name, expiry and quota",
+  summary: "change a key's name, expiry, quota and most open network",
   operands: ["KEY"],
   options: [
     { name: "name", value: "NAME", summary: "new name" },
     { name: "expires", value: "DURATION", summary: "expire after DURATION from now, such as 30d, or never" },
     ...quotaOptions,
+    maxNetworkOption,
     { name: "json", summary: "print the key as a JSON object" },
   ],
   details: `KEY is an ID, the beginning of an ID, or a name from "sandpiper keys ls". A limit of "none" removes the limit,
@@ -74,6 +79,7 @@ and 0 forbids all use. A change takes effect at once, on the other nodes of a cl
   examples: ["sandpiper keys update ci --max-sandboxes 20 --max-disk none"],
   async run(arguments_) {
     const [name, quota] = [arguments_.get("name"), parseQuota(arguments_)];
+    const maxNetwork = await maxNetworkFrom(arguments_);
     const isForever = arguments_.get("expires") === "never";
     const expiresInMs = isForever ? undefined : parseDuration(arguments_, "expires");
     const client = await requireNode();
@@ -83,6 +89,7 @@ and 0 forbids all use. A change takes effect at once, on the other nodes of a cl
       ...(isForever ? { expiresAt: null } : {}),
       ...(expiresInMs === undefined ? {} : { expiresAt: new Date(Date.now() + expiresInMs).toISOString() }),
       quota,
+      ...(maxNetwork === undefined ? {} : { maxNetwork }),
     });
     await showResult(arguments_, { json: updated, lines: [updated.id] });
   },
