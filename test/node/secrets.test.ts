@@ -57,6 +57,7 @@ describe("secrets on gVisor", () => {
       `curl -fsS --http1.1 ${url}/curl1`,
       `env -i curl -fsS ${url}/without-variables`,
       `/usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("${url}/python").read())'`,
+      `env -i /usr/bin/python3 -c 'import urllib.request as u; print(u.urlopen("${url}/plain-python").read())'`,
       `/usr/bin/node -e 'fetch("${url}/node").then(r => r.text()).then(console.log)'`,
     ];
     for (const program of programs) expect(await run(sandbox, program)).toContain("answer");
@@ -65,6 +66,7 @@ describe("secrets on gVisor", () => {
       `/curl1 1.1 Bearer ${VALUE}`,
       `/without-variables 2.0 Bearer ${VALUE}`,
       `/python 1.1 Bearer ${VALUE}`,
+      `/plain-python 1.1 Bearer ${VALUE}`,
       `/node 1.1 Bearer ${VALUE}`,
     ]);
     await sandbox.destroy();

@@ -27,6 +27,8 @@ export function admitRequests({ name, port, secrets, requests }: AdmitOptions): 
     if (!namesHost(authority, { name, port })) {
       throw new RefusedRequest(421, `this connection is to ${name}, but the request names another host`);
     }
+    // A server that supports it repeats the headers that it gets.
+    if (/^(?:trace|track)$/i.test(method)) throw new RefusedRequest(405, `${method} would reveal the secret`);
     if (!path.startsWith("/") && path !== "*") throw new RefusedRequest(400, "the request has no path");
     const usable = await secrets();
     const record: RequestRecord = { method, path: recordedPath(path), status: null };

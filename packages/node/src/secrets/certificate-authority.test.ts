@@ -23,6 +23,8 @@ it("makes certificates that openssl accepts under its strict rules", async () =>
   const [ca, leaf] = [join(directory, "ca.pem"), join(directory, "leaf.pem")];
   writeFileSync(ca, authority.certificates);
   writeFileSync(leaf, certificate.toString());
+  const hash = execFileSync("openssl", ["x509", "-noout", "-subject_hash", "-in", ca]).toString().trim();
+  expect(authority.anchors.map((anchor) => anchor.hash)).toEqual([hash]);
   const verify = ["verify", "-x509_strict", "-purpose", "sslserver", "-verify_hostname"];
   expect(execFileSync("openssl", [...verify, HOST, "-CAfile", ca, leaf]).toString()).toBe(`${leaf}: OK\n`);
   const wrong = () => execFileSync("openssl", [...verify, "other.example", "-CAfile", ca, leaf], { stdio: "pipe" });

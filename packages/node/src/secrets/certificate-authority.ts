@@ -2,7 +2,7 @@ import { createECDH, createHash, createPrivateKey, generateKeyPairSync, type Key
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { Clock } from "@sandpiper/core";
 import type { Keyring } from "../auth/keyring.ts";
-import { authorityCertificate, type Issuer, publicKeyOf, serverCertificate } from "./certificate.ts";
+import { authorityCertificate, type Issuer, publicKeyOf, serverCertificate, subjectHash } from "./certificate.ts";
 
 const PURPOSE = "secrets authority";
 const CURVE = "prime256v1";
@@ -15,6 +15,12 @@ const LEAF_MS = 30 * DAY_MS;
 const RENEWED_BEFORE_END_MS = 7 * DAY_MS;
 const MAX_CACHED = 1000;
 
+/** A certificate as PEM, and the name under which OpenSSL looks for it. */
+export interface Anchor {
+  readonly certificate: string;
+  readonly hash: string;
+}
+
 interface Leaf {
   readonly context: SecureContext;
   readonly renewAt: number;
@@ -25,8 +31,8 @@ interface Leaf {
  * every node and is stored nowhere.
  */
 export class CertificateAuthority {
-  /** The certificates that a sandbox must trust, as PEM: one for each secret that is in use. */
-  readonly certificates: string;
+  /** What a sandbox must trust: one for each secret that is in use. */
+  readonly anchors: readonly Anchor[];
   readonly #issuer: Issuer;
   readonly #clock: Clock;
   readonly #leafKey = generateKeyPairSync("ec", { namedCurve: CURVE }).privateKey;
@@ -38,9 +44,17 @@ export class CertificateAuthority {
       name: `Sandpiper secrets ${secretId}`,
       privateKey: privateKeyFrom(keyring.key(PURPOSE, { secretId }) as Buffer),
     }));
-    this.certificates = issuers.map((issuer) => authorityCertificate(issuer, AUTHORITY_VALIDITY)).join("");
+    this.anchors = issuers.map((issuer) => ({
+      certificate: authorityCertificate(issuer, AUTHORITY_VALIDITY),
+      hash: subjectHash(issuer.name),
+    }));
     // While a secret is being replaced, running processes may trust only the authority of the earlier one.
     this.#issuer = issuers.at(-1) as Issuer;
+  }
+
+  /** All as one PEM text. */
+  get certificates(): string {
+    return this.anchors.map(({ certificate }) => certificate).join("");
   }
 
   /** The key and the certificate for a TLS server with this host name. */

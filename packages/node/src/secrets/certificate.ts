@@ -104,8 +104,18 @@ function certificate(
   return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
 }
 
+/** The name of the file in which OpenSSL looks for the authority, without its suffix. */
+export function subjectHash(name: string): string {
+  const canonical = Buffer.concat(partsOf("sandpiper", name.toLowerCase()));
+  return createHash("sha1").update(canonical).digest().readUInt32LE(0).toString(16).padStart(8, "0");
+}
+
 function nameOf(name: string): Buffer {
-  return sequence(set(sequence(ORGANIZATION, text("Sandpiper"))), set(sequence(COMMON_NAME, text(name))));
+  return sequence(...partsOf("Sandpiper", name));
+}
+
+function partsOf(organization: string, name: string): readonly Buffer[] {
+  return [set(sequence(ORGANIZATION, text(organization))), set(sequence(COMMON_NAME, text(name)))];
 }
 
 function extension(id: Uint8Array, content: Uint8Array): Buffer {

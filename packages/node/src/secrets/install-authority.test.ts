@@ -37,25 +37,30 @@ function guest(content: Record<string, string | null>, options: { readonly readO
 }
 
 it("adds the authority to the list of the image, and keeps the authorities there", async () => {
-  const { files, entries } = guest({ [DEBIAN]: THEIRS, "/usr/local/share/ca-certificates/": "" });
-  await installAuthority(files, OURS);
+  const { files, entries } = guest({
+    [DEBIAN]: THEIRS,
+    "/usr/local/share/ca-certificates/": "",
+    "/etc/ssl/certs/": "",
+  });
+  await installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }]);
   expect(entries.get(DEBIAN)).toBe(THEIRS + OURS);
   expect(entries.get(BUNDLE_FILE)).toBe(THEIRS + OURS);
   expect(entries.get(AUTHORITY_FILE)).toBe(OURS);
   expect(entries.get("/usr/local/share/ca-certificates/sandpiper.crt")).toBe(OURS);
+  expect(entries.get("/etc/ssl/certs/0a1b2c3d.0")).toBe(OURS);
 });
 
 it("writes nothing if the authority is inside, as after a restore", async () => {
   const { files, written } = guest({ [DEBIAN]: THEIRS });
-  await installAuthority(files, OURS);
+  await installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }]);
   const before = written.length;
-  await installAuthority(files, OURS);
+  await installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }]);
   expect(written).toHaveLength(before);
 });
 
 it("leaves links alone, and uses the usual authorities in an image without any", async () => {
   const { files, entries } = guest({ "/etc/ssl/cert.pem": null });
-  await installAuthority(files, OURS);
+  await installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }]);
   expect(entries.get("/etc/ssl/cert.pem")).toBeNull();
   expect(entries.get(BUNDLE_FILE)?.split("-----BEGIN").length).toBeGreaterThan(50);
   expect(entries.get(BUNDLE_FILE)?.endsWith(OURS)).toBe(true);
@@ -63,11 +68,13 @@ it("leaves links alone, and uses the usual authorities in an image without any",
 
 it("works in an image whose programs are read-only", async () => {
   const { files, entries } = guest({ [DEBIAN]: THEIRS, "/usr/local/share/ca-certificates/": "" }, { readOnly: "/usr" });
-  await installAuthority(files, OURS);
+  await installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }]);
   expect(entries.get(BUNDLE_FILE)).toBe(THEIRS + OURS);
 });
 
 it("fails if the node's own files cannot be written", async () => {
   const { files } = guest({}, { readOnly: "/etc" });
-  await expect(installAuthority(files, OURS)).rejects.toThrow("Read-only file system");
+  await expect(installAuthority(files, [{ certificate: OURS, hash: "0a1b2c3d" }])).rejects.toThrow(
+    "Read-only file system",
+  );
 });

@@ -1,5 +1,6 @@
 import { getCACertificates } from "node:tls";
 import { SandboxError, type SandboxFiles } from "@sandpiper/core";
+import type { Anchor } from "./certificate-authority.ts";
 import { AUTHORITY_FILE, BUNDLE_FILE } from "./trust-variables.ts";
 
 /** The lists of trusted authorities of distributions. */
@@ -16,13 +17,17 @@ const ANCHORS = [
   { directory: "/etc/pki/ca-trust/source/anchors", file: "sandpiper.pem" },
 ];
 
+/** Where OpenSSL looks for one file for each authority, also without variables. */
+const HASHED = "/etc/ssl/certs";
+
 /** Larger ones are no list of authorities. */
 const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
 
 type Files = Pick<SandboxFiles, "stat" | "read" | "write">;
 
 /** Makes the programs of a sandbox trust the authority. Does nothing if they already do, as after a restore. */
-export async function installAuthority(files: Files, certificates: string): Promise<void> {
+export async function installAuthority(files: Files, anchors: readonly Anchor[]): Promise<void> {
+  const certificates = anchors.map(({ certificate }) => certificate).join("");
   if ((await readText(files, AUTHORITY_FILE)) === certificates) return;
   const write = (path: string, content: string) =>
     files.write(path, Buffer.from(content), { mode: 0o644, owner: "0:0" });
@@ -37,6 +42,11 @@ export async function installAuthority(files: Files, certificates: string): Prom
   for (const { directory, file } of ANCHORS) {
     const isDirectory = (await kindOf(files, directory)) === "directory";
     if (isDirectory) await write(`${directory}/${file}`, certificates).catch(unlessReadOnly);
+  }
+  if ((await kindOf(files, HASHED)) === "directory") {
+    for (const { hash, certificate } of anchors) {
+      await write(`${HASHED}/${hash}.0`, certificate).catch(unlessReadOnly);
+    }
   }
   // Programs that bring their own list would otherwise trust fewer authorities than before.
   await write(BUNDLE_FILE, own ?? withAuthority(getCACertificates("bundled").join("\n"), certificates));

@@ -208,6 +208,40 @@ it("delivers all of an answer whose server ends the connection before the sandbo
   expect(await (await get(flow.secure(), "/")).body).toBe(content.toString());
 });
 
+it.each([
+  ["a header that no client accepts", "HTTP/1.1 200 OK\r\nX: \u0001\r\nContent-Length: 2\r\n\r\nhi"],
+  ["no HTTP at all", "\u0000\u0001\u0002 nonsense\r\n\r\n"],
+  ["an answer that ends in its middle", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhi"],
+  ["a trailer that no client accepts", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: \u0001\r\n\r\n"],
+])("ends the connection, and nothing else, when a server sends %s", async (_, answer) => {
+  const server = createTlsServer({ SNICallback: (_name, done) => done(null, serverContext()) }, (socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(answer, "latin1"));
+  });
+  const flow = await relayed({ secrets: [bearer], to: await listen(server) });
+  const request = begin(flow.secure(), { path: "/" });
+  request.on("response", (response) => response.on("error", () => {}).resume());
+  request.end();
+  await flow.done;
+});
+
+it("ends the connection when the server ends it before the second of two requests that were sent at once", async () => {
+  const flow = await relayed({
+    secrets: [bearer],
+    to: await https((_, response) => response.writeHead(200, { connection: "close" }).end("one")),
+  });
+  const socket = flow.secure();
+  const get = `GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
+  socket.write(get + get);
+  expect((await text(socket)).match(/HTTP\/1\.1 200/g)).toHaveLength(1);
+  await flow.done;
+});
+
+it("refuses TRACE, to which a server would answer with the secret", async () => {
+  const flow = await relayed({ secrets: [bearer], to: await https((_, response) => response.end()) });
+  expect((await send(flow.secure(), { method: "TRACE", path: "/" })).statusCode).toBe(405);
+});
+
 it("sends no secret without encryption, unless the secret allows it", async () => {
   const seen: (string | undefined)[] = [];
   const to = await listen(

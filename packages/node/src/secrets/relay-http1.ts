@@ -9,6 +9,7 @@ import {
 import { type Duplex, finished } from "node:stream";
 import { systemClock } from "@sandpiper/core";
 import { type Admit, type Exchange, type GuestRequest, headerPairs, RefusedRequest } from "./exchange.ts";
+import { guarded } from "./guarded.ts";
 import type { HeaderPair } from "./inject.ts";
 
 const MAX_HEAD_BYTES = 64 * 1024;
@@ -33,6 +34,8 @@ export async function relayHttp1(guest: Duplex, { upstream, admit }: RelayOption
   let openAnswers = 0;
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     response.sendDate = false;
+    request.on("error", () => {});
+    response.on("error", () => {});
     openAnswers++;
     response.once("close", () => {
       openAnswers--;
@@ -74,20 +77,21 @@ export async function relayHttp1(guest: Duplex, { upstream, admit }: RelayOption
     headersTimeout: 0,
     keepAliveTimeout: 0,
   });
-  server.on("request", serve);
-  server.on("checkContinue", serve);
-  server.on("checkExpectation", serve);
-  server.on("upgrade", upgrade);
-  server.on("connect", (_request, socket: Duplex) => socket.end(headText(405, "Method Not Allowed", [])));
+  const drop = () => guest.destroy();
+  for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, guarded(serve, drop));
+  server.on("upgrade", guarded(upgrade, drop));
+  server.on("connect", drop);
   server.on("clientError", (_error, socket: Duplex) => {
     if (socket.writable) socket.end(headText(400, "Bad Request", [["Connection", "close"]]));
   });
   const ended = Promise.all([endOf(guest), upstream && endOf(upstream)]);
   // An answer may still be on its way to the sandbox when the server has ended the connection.
   const endIfIdle = () => {
-    if (upstream?.readableEnded !== false && openAnswers === 0) endSoon(guest);
+    const isOver = upstream === undefined || upstream.readableEnded || upstream.destroyed;
+    if (isOver && openAnswers === 0) endSoon(guest);
   };
   upstream?.once("end", endIfIdle);
+  upstream?.once("close", endIfIdle);
   guest.once("close", () => upstream?.destroy());
   server.emit("connection", guest);
   await ended;
@@ -102,10 +106,14 @@ class OneConnection extends Agent {
     this.#connection = connection;
   }
 
-  override createConnection(): Duplex {
+  override createConnection(
+    _options: object,
+    done?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | undefined {
     const connection = this.#connection;
-    if (connection === undefined) throw new Error("the connection to the server has ended");
     this.#connection = undefined;
+    // The agent also asks for requests that wait when the connection ends; nothing would catch what is thrown then.
+    if (connection === undefined) done?.(new Error("the connection to the server has ended"), undefined as never);
     return connection;
   }
 }
@@ -141,26 +149,34 @@ interface Answering {
 }
 
 function answer(outgoing: ClientRequest, { request, response, exchange }: Answering): void {
-  outgoing.once("continue", () => response.writeContinue());
-  outgoing.once("response", (answered) => {
+  const drop = () => {
+    // The sandbox sees what it would see without a relay: the connection ends.
+    response.destroy();
+    request.socket.destroy();
+  };
+  const deliver = (answered: IncomingMessage) => {
     const { statusCode = 502, statusMessage, rawHeaders } = answered;
     exchange.answered(statusCode);
     const headers = exchange.answerHeaders(headerPairs(rawHeaders));
     response.writeHead(statusCode, statusMessage, headers.flat());
     response.flushHeaders();
-    answered.once("end", () => {
-      if (answered.rawTrailers.length > 0)
-        response.addTrailers([...headerPairs(answered.rawTrailers)] as [string, string][]);
+    const finish = () => {
+      const trailers = exchange.answerHeaders(headerPairs(answered.rawTrailers));
+      if (trailers.length > 0) response.addTrailers(trailers as [string, string][]);
       response.end();
-    });
-    answered.once("error", () => response.destroy());
+    };
+    answered.once("end", guarded(finish, drop));
+    answered.on("error", drop);
     answered.pipe(response, { end: false });
-  });
-  outgoing.once("error", () => {
+  };
+  outgoing.once(
+    "continue",
+    guarded(() => response.writeContinue(), drop),
+  );
+  outgoing.once("response", guarded(deliver, drop));
+  outgoing.on("error", () => {
     if (!response.headersSent) exchange.answered(null);
-    // The sandbox sees what it would see without a relay: the connection ends.
-    response.destroy();
-    request.socket.destroy();
+    drop();
   });
   // A sandbox that leaves cancels its request; Node.js reports that on the response only.
   response.once("close", () => {
@@ -181,22 +197,25 @@ function switchProtocols(outgoing: ClientRequest, { socket, head, exchange }: Sw
     exchange.answered(statusCode);
     socket.write(headText(statusCode, statusMessage, exchange.answerHeaders(headers)));
   };
-  outgoing.once("upgrade", (answered, upstream, first) => {
+  const drop = () => socket.destroy();
+  const join = (answered: IncomingMessage, upstream: Duplex, first: Buffer) => {
     begin(answered, headerPairs(answered.rawHeaders));
     if (first.length > 0) socket.write(first);
     if (head.length > 0) upstream.write(head);
-    upstream.on("error", () => socket.destroy());
+    upstream.on("error", drop);
     upstream.pipe(socket);
     socket.pipe(upstream);
-  });
-  outgoing.once("response", (answered) => {
+  };
+  const decline = (answered: IncomingMessage) => {
     // The parser has removed the framing of the body, so only the end of the connection marks its end.
     const isKept = ([name]: HeaderPair) => !/^(?:connection|content-length|transfer-encoding|keep-alive)$/i.test(name);
     begin(answered, [...headerPairs(answered.rawHeaders).filter(isKept), ["Connection", "close"]]);
-    answered.once("error", () => socket.destroy());
+    answered.on("error", drop);
     answered.pipe(socket);
-  });
-  outgoing.once("error", () => socket.destroy());
+  };
+  outgoing.once("upgrade", guarded(join, drop));
+  outgoing.once("response", guarded(decline, drop));
+  outgoing.on("error", drop);
   outgoing.end();
 }
 

@@ -9,6 +9,7 @@ import {
 } from "node:http2";
 import type { Duplex } from "node:stream";
 import { type Exchange, type GuestRequest, headerPairs, RefusedRequest } from "./exchange.ts";
+import { guarded } from "./guarded.ts";
 import type { RelayOptions } from "./relay-http1.ts";
 
 const { HTTP2_HEADER_AUTHORITY, HTTP2_HEADER_HOST, HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_STATUS } =
@@ -100,27 +101,45 @@ function relayStream(stream: ServerHttp2Stream, { client, exchange, headers, isE
   let requestTrailers: IncomingHttpHeaders = {};
   let answerTrailers: IncomingHttpHeaders = {};
 
+  const cancel = () => {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    outgoing.close(constants.NGHTTP2_CANCEL);
+  };
+  const hide = (from: IncomingHttpHeaders): IncomingHttpHeaders =>
+    Object.fromEntries(exchange.answerHeaders(Object.entries(from).map(([name, value]) => [name, String(value)])));
   outgoing.on("error", () => {});
-  stream.on("trailers", (trailers) => (requestTrailers = trailers));
-  outgoing.on("wantTrailers", () => outgoing.sendTrailers(requestTrailers));
+  stream.on("trailers", (trailers) => {
+    requestTrailers = trailers;
+  });
+  outgoing.on(
+    "wantTrailers",
+    guarded(() => outgoing.sendTrailers(requestTrailers), cancel),
+  );
   if (!isEnded) stream.pipe(outgoing);
 
-  outgoing.on("headers", (more) => {
-    if (!stream.destroyed) stream.additionalHeaders(more);
-  });
-  outgoing.on("response", (answered, flags, rawHeaders) => {
+  const deliver = (answered: IncomingHttpHeaders, flags: number, rawHeaders: readonly string[]) => {
     isAnswered = true;
     const status = Number(answered[HTTP2_HEADER_STATUS]);
     exchange.answered(status);
     if (stream.destroyed) return;
-    const regular = headerPairs(rawHeaders as unknown as string[]).filter(([name]) => !name.startsWith(":"));
+    const regular = headerPairs(rawHeaders).filter(([name]) => !name.startsWith(":"));
     const flat = [HTTP2_HEADER_STATUS, String(status), ...exchange.answerHeaders(regular).flat()];
     const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     stream.respond(flat, { endStream, waitForTrailers: !endStream });
     if (!endStream) outgoing.pipe(stream);
+  };
+  outgoing.on(
+    "headers",
+    guarded((more) => !stream.destroyed && stream.additionalHeaders(hide(more)), cancel),
+  );
+  outgoing.on("response", guarded(deliver, cancel) as never);
+  outgoing.on("trailers", (trailers) => {
+    answerTrailers = hide(trailers);
   });
-  outgoing.on("trailers", (trailers) => (answerTrailers = trailers));
-  stream.on("wantTrailers", () => stream.sendTrailers(answerTrailers));
+  stream.on(
+    "wantTrailers",
+    guarded(() => stream.sendTrailers(answerTrailers), cancel),
+  );
 
   outgoing.once("close", () => {
     if (!isAnswered) exchange.answered(null);
@@ -133,7 +152,7 @@ function relayStream(stream: ServerHttp2Stream, { client, exchange, headers, isE
 }
 
 function refuse(stream: ServerHttp2Stream, { status, text }: RefusedRequest): void {
-  if (stream.destroyed || stream.headersSent) return;
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
   stream.respond({ [HTTP2_HEADER_STATUS]: status, "content-type": "text/plain" });
   stream.end(text);
 }

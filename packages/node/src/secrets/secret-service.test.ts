@@ -66,7 +66,7 @@ it("uses a value that another node rotated after at most a second", async () => 
   expect((await two.of("ours").read())[0]?.value).toBe("sk-new-0123456789");
 });
 
-it("refuses an older version that someone put back into the store", async () => {
+it("ignores an older version that someone put back into the store, and changes nothing then", async () => {
   const { clock, objects, service } = world();
   const secrets = service();
   await secrets.create("ours", openai);
@@ -75,7 +75,18 @@ it("refuses an older version that someone put back into the store", async () => 
   await secrets.update("ours", "openai", { value: "sk-new-0123456789" });
   await objects.put(key, old);
   await clock.advance(1000);
-  await expect(secrets.of("ours").read()).rejects.toMatchObject({ reason: "object_replayed" });
+  expect((await secrets.of("ours").read())[0]?.value).toBe("sk-new-0123456789");
+  await expect(secrets.remove("ours", "openai")).rejects.toMatchObject({ reason: "object_replayed" });
+});
+
+it("keeps the values that it knows while the store cannot be read", async () => {
+  const { clock, objects, service } = world();
+  const secrets = service();
+  await secrets.create("ours", openai);
+  objects.head = () => Promise.reject(new Error("unreachable"));
+  await clock.advance(1000);
+  expect((await secrets.of("ours").read())[0]?.value).toBe(VALUE);
+  await expect(secrets.of("theirs").read()).rejects.toThrow("unreachable");
 });
 
 it("gives each sandbox a placeholder of its own, which an update keeps", async () => {

@@ -53,7 +53,13 @@ export class TenantSecrets {
     this.#reading ??= this.#refresh().finally(() => {
       this.#reading = undefined;
     });
-    return (await this.#reading).document?.secrets ?? [];
+    try {
+      return (await this.#reading).document?.secrets ?? [];
+    } catch (thrown) {
+      // As for keys: what the node knows stays valid while the store cannot be read, or holds what no node wrote.
+      if (this.#version === undefined) throw thrown;
+      return this.#keep(this.#version.document, this.#version.tag).document?.secrets ?? [];
+    }
   }
 
   async change(change: (secrets: readonly SecretRecord[]) => readonly SecretRecord[]): Promise<void> {

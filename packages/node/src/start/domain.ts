@@ -134,7 +134,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   const prepare = (sandbox: Sandbox, record: SandboxRecord) =>
     record.secrets.length === 0 || sandbox.capabilities.network === "host"
       ? undefined
-      : installAuthority(sandbox.files, authority.certificates);
+      : installAuthority(sandbox.files, authority.anchors);
   const registry = new SandboxRegistry({ records, events, momentary, clock, prepare, observeExec, onError });
   const flowEvents = new FlowEvents({ events, clock, onError: (error) => options.onError(error, { network: true }) });
   flows.subscribe((entries) => flowEvents.add(entries));

@@ -18,7 +18,7 @@ export interface MemorySandbox {
 
 export function newResource(
   id: SandboxId,
-  { network = "none", ...body }: Omit<CreateSandboxBody, "env" | "secrets">,
+  { network = "none", secrets: _, ...body }: Omit<CreateSandboxBody, "env">,
 ): SandboxResource {
   return {
     id,
