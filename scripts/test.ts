@@ -28,12 +28,15 @@ console.log(`\n${formatTally(total)}`);
 process.exitCode = countFailures(total) === 0 ? 0 : 1;
 
 async function runTests(): Promise<Tally[]> {
-  const areUnitTests = files.every((file) => unitTests.includes(file));
-  if (!areUnitTests) setUp();
+  const units = files.filter((file) => unitTests.includes(file));
+  const others = files.filter((file) => !unitTests.includes(file));
+  if (others.length > 0) setUp();
   if (isUnitRun) hideEngines();
   const tallies: Tally[] = [];
   for (const args of cargo) tallies.push(await runCargoTests(agentDirectory, isUnitRun ? ["--lib", ...args] : args));
-  if (files.length > 0) tallies.push(await runVitestTests(files, { isIsolated: !areUnitTests }));
+  // Unit tests share processes also in a run of all tests, which saves the start of hundreds of them.
+  if (units.length > 0) tallies.push(await runVitestTests(units, { isIsolated: false }));
+  if (others.length > 0) tallies.push(await runVitestTests(others, { isIsolated: true }));
   return tallies;
 }
 
