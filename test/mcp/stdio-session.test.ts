@@ -96,7 +96,7 @@ it("the newest protocol revision uses one default sandbox for all calls", async 
 it("a client that only lists tools and resources starts no node", async () => {
   const bed = new StdioBed();
   await using agent = await bed.connect();
-  expect((await agent.mcp.listTools()).tools).toHaveLength(19);
+  expect((await agent.mcp.listTools()).tools).toHaveLength(20);
   expect((await agent.mcp.listResources()).resources).toEqual([]);
   expect(bed.nodeHomes()).toEqual([]);
 });

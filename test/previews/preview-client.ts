@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
-import type { Sandbox } from "@sandpiper/sdk";
+import { decodeText, type Sandbox } from "@sandpiper/sdk";
 import { expect } from "vitest";
 
 export const PORT = 8000;
@@ -13,8 +13,16 @@ const server = readFileSync(new URL("guest-server.py", import.meta.url));
 export async function startServer(sandbox: Sandbox): Promise<void> {
   await sandbox.files.write("/tmp/server.py", server);
   const process_ = await sandbox.start(`exec python3 /tmp/server.py ${PORT}`);
+  const ended = process_.wait().then(async () => {
+    throw new Error(
+      `the server ended: ${await Array.fromAsync(decodeText(process_.stderr)).then((all) => all.join(""))}`,
+    );
+  });
+  ended.catch(() => {});
+  const ports = async () => (await sandbox.ports()).map(({ port }) => port);
+  // Emulated processors take long to load Python.
+  await Promise.race([expect.poll(ports, { timeout: 120_000, interval: 250 }).toContain(PORT), ended]);
   process_.detach();
-  await expect.poll(async () => (await sandbox.ports()).map(({ port }) => port), { timeout: 20_000 }).toContain(PORT);
 }
 
 /** A visitor of one preview, at the address of a node. */

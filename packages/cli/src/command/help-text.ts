@@ -5,7 +5,8 @@ import type { Verb } from "./verb.ts";
 /** The order in which `sandpiper --help` lists the verbs. */
 const groups: readonly (readonly [title: string, verbs: string])[] = [
   ["Run code", "run shell exec mcp"],
-  ["Manage sandboxes", "create ls get update rm cp ps logs kill stats events pause resume stop start rebuild move net"],
+  ["Manage sandboxes", "create ls get update rm cp ps logs kill stats events pause resume stop start rebuild move"],
+  ["Reach hosts and ports", "net ports url forward"],
   ["Save and restore sandboxes", "checkpoint checkpoints restore fork rollback"],
   ["Manage nodes", "up nodes node store backup releases keys secrets tenants audit pool caches volumes machines"],
   ["Other verbs", "doctor completion help version"],
