@@ -6,6 +6,7 @@ import { describeExec } from "./exec-contract.ts";
 import { describeFiles } from "./file-contract.ts";
 import { describeLeftovers } from "./leftover-contract.ts";
 import { describeLife } from "./life-contract.ts";
+import { describeNetwork } from "./network-contract.ts";
 import { describeProcesses } from "./process-contract.ts";
 import type { ContractContext, ProviderContractOptions } from "./provider-contract.ts";
 
@@ -44,6 +45,7 @@ export function describeProvider(
     describeProcesses(context);
     describeFiles(context);
     describeCode(context);
+    describeNetwork(context);
     describeCheckpoints(context);
   });
 }

@@ -2,6 +2,7 @@ import { createSandboxId } from "@sandpiper/protocol";
 import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
+import { describeSavedConnections } from "./network-contract.ts";
 import type { CheckpointContext } from "./provider-contract.ts";
 
 /** Checkpoints that keep memory, processes and files. */
@@ -10,6 +11,8 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
   const { describe, it, expect } = framework;
 
   describe("checkpoints that keep memory", () => {
+    describeSavedConnections(context);
+
     it("restores a stopped sandbox with its files and running processes", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });

@@ -37,6 +37,8 @@ export interface ProviderContractOptions {
   readonly traces?: readonly RegExp[];
   /** Starts programs beside the tests, which kill them; or the reason why the suite skips those tests. */
   readonly programs: HostPrograms | { readonly skipped: string };
+  /** Set where the suite cannot use the network of sandboxes. */
+  readonly network?: { readonly skipped: string };
   /** Makes an empty directory of the host for a checkpoint. Needed where there are checkpoints. */
   readonly makeDirectory?: () => Promise<string>;
   /** The configuration of every sandbox in the suite. */

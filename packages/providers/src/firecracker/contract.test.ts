@@ -7,5 +7,6 @@ describeFixture("firecracker (through its double)", await shared(createDoubleFix
   isolation: "vm",
   crash: crashMachine,
   tracesOf,
+  network: { skipped: "nothing redirects the network of the double's guests" },
   traces: [/\/firecracker\/instances\//],
 });

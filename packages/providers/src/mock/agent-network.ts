@@ -6,7 +6,7 @@ import { Notifier } from "./notifier.ts";
 export const networkHandlers: Handlers = {
   async "net.serve"(_agent, { window }, call) {
     call.grant(window);
-    await call.sendLine({ kind: "ready", redirected: false });
+    await call.sendLine({ kind: "ready", redirected: true });
     await call.wait(new Notifier());
     return {};
   },

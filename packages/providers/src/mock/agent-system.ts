@@ -28,7 +28,9 @@ export const systemHandlers: Handlers = {
     uptime_ms: agent.clock.monotonicMs(),
   }),
 
-  "system.quiesce"(agent) {
+  async "system.quiesce"(agent) {
+    // The answers to earlier calls leave first, as those of an agent do.
+    for (let turn = 0; turn < 8; turn++) await undefined;
     agent.isQuiesced = true;
     return {};
   },

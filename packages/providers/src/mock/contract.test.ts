@@ -24,6 +24,7 @@ describe.each(["memory", "filesystem"] as const)("the mock provider with checkpo
     },
     crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
     leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
+    network: { skipped: "programs of a mock open no connections" },
     makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),
     programs: { start: (options) => startProgram(base, options), next: () => base.sibling() },
   });

@@ -62,13 +62,14 @@ export interface FixtureContractOptions {
   readonly crash: (id: SandboxId) => Promise<void>;
   readonly tracesOf: (id: SandboxId, stateDirectory: string) => Promise<readonly string[]>;
   readonly traces: readonly RegExp[];
+  readonly network?: { readonly skipped: string };
 }
 
 /** Runs the contract suite on a provider with its own kernel for each sandbox. */
 export function describeFixture<P extends Provider, O>(
   title: string,
   fixture: ProviderFixture<P, O>,
-  { isolation, crash, tracesOf, traces }: FixtureContractOptions,
+  { isolation, crash, tracesOf, traces, ...options }: FixtureContractOptions,
 ): void {
   describeProvider(title, () => fixture.provider, {
     framework: { describe, it, beforeAll, afterAll, expect },
@@ -81,6 +82,7 @@ export function describeFixture<P extends Provider, O>(
       supportsContainers: false,
       network: "redirected",
     },
+    ...options,
     config: fixture.config,
     crash: (_provider, id) => crash(id),
     leftovers: (_provider, id) => tracesOf(id, fixture.stateDirectory),
