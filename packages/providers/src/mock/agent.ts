@@ -15,6 +15,8 @@ export interface SavedAgent {
   readonly nextPid: number;
   readonly files: SavedFiles | undefined;
   readonly processes: readonly ProcessState[];
+  /** Those that a checkpoint of files was taken without. */
+  readonly earlierProcesses?: readonly string[] | undefined;
 }
 
 /** An agent in memory, with files in a map and a few programs. It lacks the one-shot methods, which no sandbox uses. */

@@ -34,6 +34,7 @@ export class MockInstance implements Instance {
   readonly id: SandboxId;
   readonly channels: MockChannel[] = [];
   readonly addresses: Instance["addresses"];
+  earlierProcesses: readonly string[] | undefined;
   isRunning: boolean;
   readonly #options: MockInstanceOptions;
   readonly #exit = Promise.withResolvers<InstanceExit>();
@@ -60,7 +61,7 @@ export class MockInstance implements Instance {
     return { channel, needsResync };
   }
 
-  async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
+  async checkpoint(directory: string, { keepsRunning, onCaptured, processes }: CheckpointOptions): Promise<void> {
     const { clock, faults, keepsProcesses } = this.#options;
     if (faults.checkpointDelayMs !== undefined) await pause(clock, faults.checkpointDelayMs);
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
@@ -72,7 +73,8 @@ export class MockInstance implements Instance {
       throw new SandboxError("not_quiesced", { message });
     }
     const saved = this.#agent.save();
-    const writing = writeCheckpoint(directory, keepsProcesses ? saved : { ...saved, processes: [] });
+    const withoutProcesses = { ...saved, processes: [], earlierProcesses: processes };
+    const writing = writeCheckpoint(directory, keepsProcesses ? saved : withoutProcesses);
     onCaptured?.();
     await writing;
     if (!keepsRunning) this.#halt("the instance was saved and stopped");
@@ -81,6 +83,7 @@ export class MockInstance implements Instance {
   /** For a prepared instance. */
   restore(saved: SavedAgent): void {
     this.#agent = MockAgent.restore(this.#options.clock, saved);
+    this.earlierProcesses = saved.earlierProcesses;
     this.isRunning = true;
   }
 
