@@ -13,12 +13,16 @@ import { systemClock } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
+import { openKeyring } from "../auth/node-secret.ts";
 import { ClusterSecret } from "../cluster/cluster-secret.ts";
 import { joinCluster } from "../cluster/join-cluster.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import { NodeReconciler } from "../reconcile/node-reconciler.ts";
+import { SecretService } from "../secrets/secret-service.ts";
 import { openHome } from "../start/storage.ts";
+import { DirectoryStore } from "../store/directory-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { SealedStates } from "../store/sealed-states.ts";
 import { mockNode } from "../testing/mock-node.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { createBackup } from "./create-backup.ts";
@@ -55,6 +59,19 @@ describe("a backup of a home", () => {
     await createBackup(parseNodeConfig({ home: node.home }), withSecret);
     await restoreBackup(target, withSecret);
     expect(readFileSync(join(target.home, "secret"))).toEqual(readFileSync(secretFile));
+  });
+
+  it("contains the secrets of tenants, encrypted", async () => {
+    const { node, scratch, target } = await setUp();
+    const value = "sk-real-0123456789";
+    await node.secrets.create("mine", { name: "openai", value, hosts: ["api.openai.com"] });
+    const place = join(scratch, "secrets");
+    await createBackup(parseNodeConfig({ home: node.home }), { place, includesSecret: true });
+    expect(Buffer.concat(filesIn(place).map((path) => readFileSync(path))).includes(value)).toBe(false);
+    await restoreBackup(target, { place });
+    const store = new SealedStates(new DirectoryStore(join(target.home, "store")), openKeyring(target.home));
+    const restored = new SecretService({ store, isShared: false, clock: systemClock });
+    expect(await restored.of("mine").read()).toMatchObject([{ name: "openai", value }]);
   });
 
   it("leaves nothing behind in the home of the node", async () => {

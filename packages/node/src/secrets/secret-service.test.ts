@@ -3,6 +3,7 @@ import { FakeClock, MemoryStore, rejection } from "@sandpiper/core/testing";
 import { createSecretBodySchema, updateSecretBodySchema } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
 import { Keyring } from "../auth/keyring.ts";
+import { rewriteData } from "../store/rewrite-data.ts";
 import { SealedStates } from "../store/sealed-states.ts";
 import { SecretService } from "./secret-service.ts";
 
@@ -87,6 +88,22 @@ it("keeps the values that it knows while the store cannot be read", async () => 
   await clock.advance(1000);
   expect((await secrets.of("ours").read())[0]?.value).toBe(VALUE);
   await expect(secrets.of("theirs").read()).rejects.toThrow("unreachable");
+});
+
+it("are encrypted with the new secret of a node or cluster when its data is rewritten", async () => {
+  const objects = new MemoryStore();
+  const clock = new FakeClock();
+  const serviceWith = (...secrets: [string, ...string[]]) => {
+    const keyring = new Keyring({ secrets, salt: "test" });
+    return {
+      keyring,
+      service: new SecretService({ store: new SealedStates(objects, keyring), isShared: true, clock }),
+    };
+  };
+  await serviceWith("a".repeat(32)).service.create("ours", openai);
+  const { keyring } = serviceWith("b".repeat(32), "a".repeat(32));
+  expect(await rewriteData({ store: objects, keyring, acceptUnprotected: false })).toBe(1);
+  expect(await serviceWith("b".repeat(32)).service.of("ours").read()).toMatchObject([{ value: VALUE }]);
 });
 
 it("gives each sandbox a placeholder of its own, which an update keeps", async () => {
