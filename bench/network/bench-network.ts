@@ -8,10 +8,13 @@ import { inNamespace } from "../../test/cluster/namespaces.ts";
 import { type Host, Network } from "../../test/cluster/network.ts";
 import { bedDirectory, removeAbandonedBeds, removeBed } from "../../test/cluster/sweep.ts";
 import { guestPrograms } from "../guest-programs.ts";
+import { run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
 
 const NODE_PORT = 4747;
 const DOOR_PORT = 5790;
+/** A line of /proc/net/tcp: local port 7001, any peer, established. */
+const ECHO_CONNECTION = /^\s*\d+: [0-9A-F]{8}:1B59 \S+ 01 /;
 /** Beyond what Docker gives to its containers. */
 const SERVER_BYTE = 200;
 
@@ -54,6 +57,13 @@ export class BenchNetwork implements AsyncDisposable {
   /** The command line that runs a program in the bridge's namespace. */
   enter(argv: readonly string[]): readonly [string, ...string[]] {
     return inNamespace(this.hub.hubNamespace, argv);
+  }
+
+  /** How many connections the server's echo port has open. */
+  async openConnections(): Promise<number> {
+    const [program, ...args] = this.server.enter(["cat", "/proc/net/tcp"]);
+    const { stdout } = await run(program, args);
+    return stdout.split("\n").filter((line) => ECHO_CONNECTION.test(line)).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
