@@ -3,6 +3,7 @@ import { startDockerd } from "../../packages/providers/src/docker/testing/docker
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { IMAGE } from "../node/docker-home.ts";
+import { describeEscapes } from "./escape/describe-escapes.ts";
 import { describeNetwork } from "./network-contract.ts";
 import { useNetworkBed } from "./shared-bed.ts";
 import { fullSize } from "./sizes.ts";
@@ -17,4 +18,13 @@ describeNetwork("Docker", {
   bed,
   create: (network) => client.sandboxes.create({ network }),
   ...fullSize({ connections: 200, transferBytes: 16 * 1024 * 1024, timeoutMs: 120_000 }),
+});
+
+describeEscapes("Docker", {
+  bed,
+  create: (network) => client.sandboxes.create({ network }),
+  except: {
+    "a socket to the virtual machine's host (vsock)":
+      "the machine that runs the test may have a hypervisor that answers",
+  },
 });
