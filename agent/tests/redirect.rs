@@ -135,7 +135,7 @@ fn other_datagrams_are_refused_at_once() {
     let client = connected_datagrams((ELSEWHERE, 443));
     client.send(b"quic").unwrap();
     assert_eq!(client.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    assert!(CLOSED_PORT < 1024, "a user could receive the datagrams of others");
+    const { assert!(CLOSED_PORT < 1024, "a user could receive the datagrams of others") };
 }
 
 #[test]
