@@ -27,13 +27,14 @@ const handedOff: ChaosRequest = async ({ id, nodes, apiKey, random, signal }) =>
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     body: JSON.stringify({ takeover: random.next() < 0.5 }),
     signal,
-  });
+  }).catch((cause) => notHandedOff("node_unreachable", cause));
   const body = (await response.json()) as { reason?: string };
-  if (!response.ok) {
-    const reason = body.reason ?? "refused";
-    throw SandboxError.fromFields({ code: "unavailable", reason, message: "not handed off" });
-  }
+  if (!response.ok) notHandedOff(body.reason ?? "refused");
 };
+
+function notHandedOff(reason: string, cause?: unknown): never {
+  throw SandboxError.fromFields({ code: "unavailable", reason, message: "not handed off", cause });
+}
 
 const saved: ChaosRequest = async (context) => {
   await (await connected(context)).checkpoint({ keepLast: 3, signal: context.signal });
