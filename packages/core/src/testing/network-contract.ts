@@ -67,7 +67,7 @@ export function describeNetwork(context: ContractContext): void {
     });
 
     // Machines may be emulated, which is slow.
-    const count = capabilities.isolation === "vm" ? 200 : 1000;
+    const count = capabilities.isolation === "vm" ? 50 : 1000;
     it(`carries ${count} connections in a row`, async () => {
       const one = `${connect("echo.example", ECHO_PORT)}; echo $i >&3; read -r line <&3; [ "$line" = $i ] || exit 1; exec 3>&-`;
       const { exitCode, stderr } = await sandbox.exec(bash(`for i in $(seq ${count}); do ${one}; done`));
