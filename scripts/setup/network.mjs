@@ -49,10 +49,9 @@ export function planNetwork() {
   };
 }
 
-/** The directory with PostgreSQL's programs, and the environment they need. */
+/** PostgreSQL's server, and the tree that has it: the machine's, or one that only root may read. */
 export function postgresProgram() {
-  const { path, env } = foundServer("postgres");
-  return { directory: join(path, ".."), env };
+  return foundServer("postgres");
 }
 
 export function sshdProgram() {
@@ -75,7 +74,7 @@ function findServer(name) {
     const path = name === "sshd" ? join(root, "usr/sbin/sshd") : findPostgres(join(root, "usr/lib/postgresql"));
     if (path === undefined || !isProgram(path)) continue;
     const env = root === "/" ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath(root) };
-    return { path, env };
+    return { path, env, root };
   }
   return undefined;
 }

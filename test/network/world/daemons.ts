@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { chown, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { run } from "../../../bench/run.ts";
 import { eventually } from "../../../packages/providers/src/docker/testing/eventually.ts";
 import { postgresProgram, sshdProgram } from "../../../scripts/setup/network.mjs";
@@ -10,19 +10,32 @@ import { addresses, ports } from "./addresses.ts";
 
 /** PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
+/** Runs a program of PostgreSQL as that user, in a mount namespace where it can read the tree that has the program. */
+const AS_NOBODY = [
+  "mount --make-rprivate /",
+  '{ [ "$0" = / ] || mount --bind "$0" /mnt; }',
+  `exec setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups "$@"`,
+].join(" && ");
 
 /** Starts PostgreSQL with an empty database that every client may use without a password. */
 export async function startPostgres(directory: string): Promise<ChildProcess> {
-  const { directory: programs, env } = postgresProgram();
+  const { path, root, env } = postgresProgram();
+  const seen = (place: string) => (root === "/" ? place : join("/mnt", relative(root, place)));
+  const libraries = env["LD_LIBRARY_PATH"];
   const data = join(directory, "postgres");
   mkdirSync(data, { recursive: true });
   await chown(data, NOBODY, NOBODY);
-  const as = { uid: NOBODY, gid: NOBODY, cwd: data, env: { ...env, PGDATA: data } };
-  await run(join(programs, "initdb"), ["--no-sync", "--auth=trust", "--username=postgres", "--no-locale"], as);
+  const options = {
+    cwd: data,
+    env: { ...env, PGDATA: data, ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: seen(libraries) }) },
+  };
+  const argv = (name: string) => ["--mount", "sh", "-c", AS_NOBODY, root, join(dirname(seen(path)), name)];
+  const initial = ["--no-sync", "--auth=trust", "--username=postgres", "--no-locale"];
+  await run("unshare", [...argv("initdb"), ...initial], options);
   await writeFile(join(data, "pg_hba.conf"), "host all all all trust\n");
   const settings = { listen_addresses: "*", port: `${ports.postgres}`, unix_socket_directories: "", fsync: "off" };
-  const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const child = spawn(join(programs, "postgres"), options, { ...as, stdio: ["ignore", "ignore", "pipe"] });
+  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const child = spawn("unshare", [...argv("postgres"), ...flags], { ...options, stdio: ["ignore", "ignore", "pipe"] });
   await untilListening(child, ports.postgres, "PostgreSQL");
   return child;
 }
