@@ -6,23 +6,28 @@ import { readClientHello } from "./client-hello.ts";
 import { clientHello, decoy, extension, helloMessage, records, serverName } from "./testing/client-hello.ts";
 
 describe("readClientHello", () => {
-  it("finds the server name in the hello of a real client", async () => {
+  it("finds the server name and the protocols in the hello of a real client", async () => {
     const server = createServer();
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    const client = connect({ port: (server.address() as AddressInfo).port, servername: "real.example" });
+    const { port } = server.address() as AddressInfo;
+    const client = connect({ port, servername: "real.example", ALPNProtocols: ["h2", "http/1.1"] });
     client.on("error", () => {});
     const [socket] = await once(server, "connection");
     const [bytes] = await once(socket, "data");
     client.destroy();
     socket.destroy();
     server.close();
-    expect(readClientHello(bytes)).toEqual({ kind: "hello", serverName: "real.example" });
+    expect(readClientHello(bytes)).toEqual({
+      kind: "hello",
+      serverName: "real.example",
+      protocols: ["h2", "http/1.1"],
+    });
   });
 
   it.each([1, 2, 3, 5, 7, 64, 16_384])("finds it in records of %d bytes, with decoys before it", (maxBytes) => {
     const bytes = records(helloMessage([decoy, serverName("a.example"), decoy]), maxBytes);
-    expect(readClientHello(bytes)).toEqual({ kind: "hello", serverName: "a.example" });
+    expect(readClientHello(bytes)).toEqual({ kind: "hello", serverName: "a.example", protocols: [] });
   });
 
   it("needs more until the hello is complete, and never more than there is", () => {
@@ -40,13 +45,17 @@ describe("readClientHello", () => {
   });
 
   it("reads a hello without a server name, and one without extensions", () => {
-    expect(readClientHello(records(helloMessage([decoy])))).toEqual({ kind: "hello", serverName: null });
-    expect(readClientHello(records(helloMessage(undefined)))).toEqual({ kind: "hello", serverName: null });
+    expect(readClientHello(records(helloMessage([decoy])))).toEqual({ kind: "hello", serverName: null, protocols: [] });
+    expect(readClientHello(records(helloMessage(undefined)))).toEqual({
+      kind: "hello",
+      serverName: null,
+      protocols: [],
+    });
   });
 
   it("ignores what follows the hello", () => {
     const bytes = Buffer.concat([clientHello("a.example"), Buffer.from("early data")]);
-    expect(readClientHello(bytes)).toEqual({ kind: "hello", serverName: "a.example" });
+    expect(readClientHello(bytes)).toEqual({ kind: "hello", serverName: "a.example", protocols: [] });
   });
 
   it.each([
@@ -62,6 +71,7 @@ describe("readClientHello", () => {
   it.each([
     ["two server name extensions", records(helloMessage([serverName("a.example"), serverName("b.example")]))],
     ["two names in one extension", records(helloMessage([twoNames]))],
+    ["a protocol beyond its list", records(helloMessage([extension(16, Buffer.from([0, 2, 9, 104]))]))],
     ["a name beyond the extension", records(helloMessage([extension(0, Buffer.from([0, 9, 0, 0, 9, 97]))]))],
     ["an extension beyond the hello", records(helloMessage([Buffer.from([0, 10, 255, 255])]))],
     ["another handshake message", Buffer.from([0x16, 3, 1, 0, 4, 2, 0, 0, 0])],

@@ -7,8 +7,15 @@ export type HelloReading =
   | { readonly kind: "other" }
   /** It begins like TLS, but no server would accept it, or readers could disagree about it. */
   | { readonly kind: "malformed" }
+  | ClientHello;
+
+export interface ClientHello {
+  readonly kind: "hello";
   /** Null without a server name. */
-  | { readonly kind: "hello"; readonly serverName: string | null };
+  readonly serverName: string | null;
+  /** The protocols that the client offers in ALPN, its favourite first; empty if it offers none. */
+  readonly protocols: readonly string[];
+}
 
 const HANDSHAKE = 0x16;
 const CLIENT_HELLO = 1;
@@ -19,12 +26,13 @@ const HANDSHAKE_HEADER_BYTES = 4;
 const MAX_HELLO_BYTES = 65_536;
 const SERVER_NAME = 0;
 const HOST_NAME = 0;
+const APPLICATION_PROTOCOLS = 16;
 
 const malformed: HelloReading = { kind: "malformed" };
 
 /**
- * Finds the server name in a ClientHello, which may be split into any number of records. Other extensions are skipped, also
- * those of encrypted hellos, whose decoys every browser sends.
+ * Finds the server name and the protocols in a ClientHello, which may be split into any number of records. Other extensions
+ * are skipped, also those of encrypted hellos, whose decoys every browser sends.
  */
 export function readClientHello(bytes: Buffer): HelloReading {
   if (bytes[0] !== undefined && bytes[0] !== HANDSHAKE) return { kind: "other" };
@@ -49,34 +57,51 @@ export function readClientHello(bytes: Buffer): HelloReading {
     if (total > MAX_HELLO_BYTES) return malformed;
   }
   const hello = fragments.length === 1 ? (fragments[0] as Buffer) : Buffer.concat(fragments);
-  return readServerName(new Reader(hello.subarray(HANDSHAKE_HEADER_BYTES, total)));
+  return readExtensions(new Reader(hello.subarray(HANDSHAKE_HEADER_BYTES, total)));
 }
 
-function readServerName(hello: Reader): HelloReading {
+function readExtensions(hello: Reader): HelloReading {
   hello.take(2 + 32); // version and random
   hello.take(hello.number(1)); // session id
   hello.take(hello.number(2)); // cipher suites
   hello.take(hello.number(1)); // compression methods
   if (hello.isFaulty) return malformed;
-  if (hello.isAtEnd) return { kind: "hello", serverName: null };
+  if (hello.isAtEnd) return { kind: "hello", serverName: null, protocols: [] };
   const extensions = new Reader(hello.take(hello.number(2)));
   if (hello.isFaulty || !hello.isAtEnd) return malformed;
-  let serverName: string | null = null;
+  const found = new Map<number, Reader>();
   while (!extensions.isAtEnd) {
     const type = extensions.number(2);
     const content = new Reader(extensions.take(extensions.number(2)));
     if (extensions.isFaulty) return malformed;
-    if (type !== SERVER_NAME) continue;
+    if (type !== SERVER_NAME && type !== APPLICATION_PROTOCOLS) continue;
     // A second one could be the one that the server reads.
-    if (serverName !== null) return malformed;
-    const names = new Reader(content.take(content.number(2)));
-    const kind = names.number(1);
-    const name = names.take(names.number(2));
-    if (content.isFaulty || names.isFaulty || !content.isAtEnd || !names.isAtEnd || kind !== HOST_NAME)
-      return malformed;
-    serverName = name.toString("latin1");
+    if (found.has(type)) return malformed;
+    found.set(type, content);
   }
-  return { kind: "hello", serverName };
+  const serverName = readServerName(found.get(SERVER_NAME));
+  const protocols = readProtocols(found.get(APPLICATION_PROTOCOLS));
+  if (serverName === undefined || protocols === undefined) return malformed;
+  return { kind: "hello", serverName, protocols };
+}
+
+/** Null without the extension, undefined if it is malformed. */
+function readServerName(content: Reader | undefined): string | null | undefined {
+  if (content === undefined) return null;
+  const names = new Reader(content.take(content.number(2)));
+  const kind = names.number(1);
+  const name = names.take(names.number(2));
+  const isFaulty = content.isFaulty || names.isFaulty || !content.isAtEnd || !names.isAtEnd;
+  return isFaulty || kind !== HOST_NAME ? undefined : name.toString("latin1");
+}
+
+/** Undefined if the extension is malformed. */
+function readProtocols(content: Reader | undefined): readonly string[] | undefined {
+  if (content === undefined) return [];
+  const list = new Reader(content.take(content.number(2)));
+  const protocols: string[] = [];
+  while (!list.isAtEnd) protocols.push(list.take(list.number(1)).toString("latin1"));
+  return content.isFaulty || list.isFaulty || !content.isAtEnd ? undefined : protocols;
 }
 
 /** Reads past the end give zeros and are remembered. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
-import { type ClientHello, readClientHello } from "./client-hello.ts";
+import { type ClientHello, type HelloReading, readClientHello } from "../network/client-hello.ts";
 import { type Admit, RefusedRequest } from "./exchange.ts";
 import { joinStreams } from "./join-streams.ts";
 import { readFirstBytes } from "./read-first-bytes.ts";
@@ -38,27 +38,35 @@ export type RelayFault = "tls_name_mismatch" | "connect_failed" | "untrusted_ser
  * are. Resolves when the connection has ended. Rejects if either side breaks it before a request.
  */
 export async function relayFlow(guest: Duplex, options: RelayFlowOptions): Promise<RelayFault | undefined> {
-  let hello: ReturnType<typeof readClientHello> = "more";
-  await readFirstBytes(guest, (bytes) => {
-    hello = readClientHello(bytes);
-    return hello !== "more";
-  });
-  const found = hello as ReturnType<typeof readClientHello>;
+  const hello = await readHello(guest);
   if (guest.readableEnded) {
     guest.destroy();
     return undefined;
   }
-  if (typeof found === "object") return await relayTls(guest, found, options);
+  if (hello.kind === "malformed") {
+    guest.destroy();
+    return "tls_name_mismatch";
+  }
+  if (hello.kind === "hello") return await relayTls(guest, hello, options);
   const upstream = await options.dial();
   if (options.allowsInsecure) await relayHttp1(guest, { upstream, admit: options.admit({ isSecure: false }) });
   else await joinStreams(guest, upstream);
   return undefined;
 }
 
+async function readHello(guest: Duplex): Promise<HelloReading> {
+  let hello = readClientHello(Buffer.alloc(0));
+  await readFirstBytes(guest, (bytes) => {
+    hello = readClientHello(bytes);
+    return hello.kind !== "incomplete";
+  });
+  return hello;
+}
+
 async function relayTls(guest: Duplex, hello: ClientHello, options: RelayFlowOptions): Promise<RelayFault | undefined> {
   const { name, dial, contextFor, trust } = options;
   const protocols = commonProtocols(hello);
-  const isMismatch = hello.serverName !== undefined && hello.serverName !== name;
+  const isMismatch = hello.serverName !== null && hello.serverName.toLowerCase() !== name;
   if (isMismatch || protocols.length === 0) {
     guest.destroy();
     return isMismatch ? "tls_name_mismatch" : "not_http";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { connect, type SecureContext, TLSSocket } from "node:tls";
-import type { ClientHello } from "./client-hello.ts";
+import type { ClientHello } from "../network/client-hello.ts";
 
 const PROTOCOLS = ["h2", "http/1.1"];
 const HANDSHAKE_TIMEOUT_MS = 30_000;
