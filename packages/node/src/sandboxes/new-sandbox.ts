@@ -1,5 +1,12 @@
 import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
-import { type CreateSandboxBody, findLanguage, languages, parseCheckpointPolicy } from "@sandpiper/protocol";
+import {
+  type CreateSandboxBody,
+  completeNetwork,
+  findLanguage,
+  languages,
+  type NetworkPolicy,
+  parseCheckpointPolicy,
+} from "@sandpiper/protocol";
 import type { NodeConfig } from "../config/node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
@@ -34,13 +41,15 @@ export type NewSandbox = Omit<
 export interface NewSandboxOptions {
   readonly defaults: SandboxDefaults;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** The caller's network, or the node's default. */
+  readonly network: NetworkPolicy;
   readonly secrets?: SandboxRecord["secrets"] | undefined;
 }
 
 export function newSandbox(
   body: CreateSandboxBody,
-  { defaults, providers, secrets = [] }: NewSandboxOptions,
-): Omit<NewSandbox, "network"> {
+  { defaults, providers, network, secrets = [] }: NewSandboxOptions,
+): NewSandbox {
   const name = body.provider ?? defaults.provider;
   const provider = providers.get(name);
   if (provider === undefined)
@@ -66,6 +75,8 @@ export function newSandbox(
     labels: body.labels ?? {},
     metadata: body.metadata ?? {},
     env,
+    // The node's default cannot be applied where connections bypass the node.
+    network: bypass(provider, body) === undefined ? network : completeNetwork("none"),
     secrets,
     image: imageOf(body.image, provider, defaults),
     // An empty object gets the tenant's default project.
@@ -163,20 +174,31 @@ function noContainers(provider: string, container: object): SandboxError {
 /** Throws if connections of the sandbox would bypass the node, which then could not apply what the caller wants. */
 export function requireRedirected(
   wanted: "a network policy" | "secrets",
-  { name, capabilities }: Provider,
-  { container }: { readonly container?: CreateSandboxBody["container"] | null },
+  provider: Provider,
+  sandbox: WithContainer,
 ): void {
-  const isHost = capabilities.network === "host";
-  const engineNetwork = container?.network ?? "none";
-  if (!isHost && engineNetwork === "none") return;
-  const why = isHost
-    ? `commands of provider ${name} use the host's network`
-    : `it joins network ${engineNetwork} of the engine`;
+  const found = bypass(provider, sandbox);
+  if (found === undefined) return;
   throw new SandboxError("provider_lacks_capability", {
-    message: `${wanted} cannot be applied to the sandbox: ${why}`,
-    hint: isHost ? "omit it, or use another provider" : "give either this or container.network",
-    details: { provider: name, capability: "network" },
+    message: `${wanted} cannot be applied to the sandbox: ${found.why}`,
+    hint: found.hint,
+    details: { provider: provider.name, capability: "network" },
   });
+}
+
+interface WithContainer {
+  readonly container?: CreateSandboxBody["container"] | null;
+}
+
+/** How connections of a sandbox bypass the node; undefined if they do not. */
+function bypass({ name, capabilities }: Provider, { container }: WithContainer) {
+  if (capabilities.network === "host") {
+    return { why: `commands of provider ${name} use the host's network`, hint: "omit it, or use another provider" };
+  }
+  const engineNetwork = container?.network ?? "none";
+  if (engineNetwork === "none") return undefined;
+  const why = `it joins network ${engineNetwork} of the engine`;
+  return { why, hint: "give either this or container.network" };
 }
 
 export function cannotPause(provider: string): SandboxError {

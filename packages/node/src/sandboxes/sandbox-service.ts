@@ -99,7 +99,7 @@ export class SandboxService {
     const { access, providers, defaults, policies } = this.#options;
     const network = policies.complete(principal.keyId, body.network);
     const secrets = await this.#options.secrets.uses(principal.tenant, body.secrets ?? []);
-    const wanted = { ...newSandbox(body, { defaults, providers: providers.byName, secrets }), network };
+    const wanted = newSandbox(body, { defaults, providers: providers.byName, network, secrets });
     this.#options.volumes.requireOwn(principal.tenant, wanted);
     const { idempotencyKey: key } = options;
     if (key === undefined) return access.resource(principal, await this.#create(principal, wanted, options));
