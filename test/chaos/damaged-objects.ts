@@ -8,15 +8,15 @@ import type { Random } from "./random.ts";
 type Repair = () => Promise<void>;
 
 /** Longer than any other fault of the same round, such as a full disk of the store. */
-const REPAIR_MS = 30_000;
+const INSIST_MS = 30_000;
 const PAUSE_MS = 200;
 
-/** An operator repeats a repair that the store refuses. */
-async function insist(repair: Repair): Promise<void> {
-  const endAt = performance.now() + REPAIR_MS;
+/** Repeats a change that the store refuses, for example because its disk is full. */
+async function insist<Result>(change: () => Promise<Result>): Promise<Result> {
+  const endAt = performance.now() + INSIST_MS;
   for (;;) {
     try {
-      return await repair();
+      return await change();
     } catch (thrown) {
       if (performance.now() > endAt) throw thrown;
       await sleep(PAUSE_MS);
@@ -67,7 +67,8 @@ export class DamagedObjects implements AsyncDisposable {
     const { store } = this.#options;
     const before = await store.get(key);
     if (before === undefined || before.bytes.length === 0) return false;
-    const tag = await store.put(key, this.#flipped(before.bytes), { ifMatch: before.tag });
+    const damaged = this.#flipped(before.bytes);
+    const tag = await insist(() => store.put(key, damaged, { ifMatch: before.tag }));
     if (tag === undefined) return false;
     this.#repairs.push(() => insist(async () => void (await store.put(key, before.bytes, { ifMatch: tag }))));
     return true;
