@@ -4,6 +4,7 @@ mod client;
 
 use client::agent::{AgentProcess, TempDir};
 use client::{Client, eventually};
+use sandpiper_agent::wire::limits::PROTOCOL_GENERATION;
 use serde_json::json;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -40,7 +41,7 @@ fn carries_every_byte_unchanged_over_a_serial_port() {
 
     let mut client = Client::on(master);
     let hello = client.call("hello", json!({ "generation": 1 })).unwrap();
-    assert_eq!(hello["generation"], json!(1));
+    assert_eq!(hello["generation"], json!(PROTOCOL_GENERATION));
     client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
     let written = client.stdin("p", json!({ "close": true }), &bytes);

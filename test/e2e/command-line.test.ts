@@ -55,8 +55,9 @@ describe("help", () => {
       [
         "run shell exec mcp",
         "create ls get update rm cp ps logs kill stats events pause resume stop start rebuild move",
+        "net ports url forward",
         "checkpoint checkpoints restore fork rollback",
-        "up nodes node store backup releases keys tenants audit pool caches volumes machines",
+        "up nodes node store backup releases keys secrets tenants audit pool caches volumes machines",
         "doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );
