@@ -73,6 +73,12 @@ describe("MCP Inspector's command line, over HTTP", { timeout: 90_000 }, () => {
     expect((await inside("kill_process", { process_id })).text).toContain("SIGKILL");
   });
 
+  it("links to a port, and says that no program listens on it yet", async () => {
+    const { text } = await inside("expose_port", { port: 8000 });
+    expect(text).toContain(`http://8000-${sandbox.id}.localhost:`);
+    expect(text).toContain("Nothing listens on port 8000 yet");
+  });
+
   it("checkpoints, restores and forks a sandbox", async () => {
     expect((await inside("checkpoint_sandbox", { name: "before" })).text).toContain("checkpoint before");
     expect((await inside("list_checkpoints")).text).toContain("(before)");

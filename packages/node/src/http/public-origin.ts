@@ -2,7 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { FORWARDED_ORIGIN_HEADER } from "../forward/request-forwarder.ts";
 import type { Call } from "./call.ts";
 
-type OriginCall = Pick<Call, "request" | "bindings" | "isForwarded" | "deps">;
+interface OriginCall extends Pick<Call, "request" | "bindings" | "isForwarded"> {
+  readonly deps: Pick<Call["deps"], "callers">;
+}
 
 /** The origin at which the caller reaches the node. A trusted proxy, or another node that forwarded the request, names it. */
 export function publicOrigin({ request, bindings: { incoming }, isForwarded, deps }: OriginCall): URL {

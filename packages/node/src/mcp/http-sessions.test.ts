@@ -6,7 +6,7 @@ import { HttpSessions } from "./http-sessions.ts";
 import { initialize } from "./testing/mcp-node.ts";
 
 const IDLE_MS = 2000;
-const owner = { keyId: "key", credential: "secret" };
+const owner = { keyId: "key", credential: "secret", origin: "http://node.example" };
 let clock: FakeClock;
 let sessions: HttpSessions;
 let ended: number;

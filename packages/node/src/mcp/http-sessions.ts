@@ -6,11 +6,15 @@ import { type Conversation, HttpSession } from "./http-session.ts";
 export interface SessionOwner {
   readonly keyId: string;
   readonly credential: string;
+  /** The origin at which the caller reaches the node. */
+  readonly origin: string;
 }
+
+export type Converse = (credential: string, origin: string) => Conversation;
 
 export interface HttpSessionsOptions {
   /** Creates a session's conversation, which has the rights of this credential. */
-  readonly converse: (credential: string) => Conversation;
+  readonly converse: Converse;
   readonly credentials: CredentialWatch;
   readonly maxPerKey: number;
   readonly idleMs: number;
@@ -32,13 +36,13 @@ export class HttpSessions {
     return this.#sessions.size;
   }
 
-  open({ keyId, credential }: SessionOwner): HttpSession {
+  open({ keyId, credential, origin }: SessionOwner): HttpSession {
     const { converse, credentials, maxPerKey, idleMs, clock, onError } = this.#options;
     const own = this.#sessions.values().filter((session) => session.keyId === keyId);
     if (own.reduce((count) => count + 1, 0) >= maxPerKey) throw tooMany(keyId, maxPerKey);
     const session: HttpSession = new HttpSession({
       keyId,
-      conversation: converse(credential),
+      conversation: converse(credential, origin),
       idleMs,
       clock,
       onEnd: (ended) => {

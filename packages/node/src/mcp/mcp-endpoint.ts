@@ -8,12 +8,12 @@ import { type Authenticator, actorOf, type Principal } from "../auth/principal.t
 import type { Bindings } from "../forward/request-forwarder.ts";
 import { errorResponse } from "../http/error-response.ts";
 import type { HttpDependencies } from "../http/http-dependencies.ts";
+import { publicOrigin } from "../http/public-origin.ts";
 import { readJson } from "../http/read-body.ts";
 import { credentialOf, type RequestContext } from "../http/request-context.ts";
 import { type Exchange, RequestLog } from "../http/request-log.ts";
 import { requireOrigin } from "../http/require-origin.ts";
-import type { Conversation } from "./http-session.ts";
-import { HttpSessions, type SessionOwner } from "./http-sessions.ts";
+import { type Converse, HttpSessions, type SessionOwner } from "./http-sessions.ts";
 
 /** Error codes of JSON-RPC and MCP. */
 const codeOfReason: Readonly<Record<string, number>> = {
@@ -31,7 +31,7 @@ export interface McpEndpointOptions
   readonly audit: AuditSink;
   readonly authenticator: Authenticator;
   /** Creates a session's conversation, which has the rights of this credential. */
-  readonly converse: (credential: string) => Conversation;
+  readonly converse: Converse;
   /** Host names that clients may use; undefined allows all. */
   readonly knownHosts: readonly string[] | undefined;
   readonly maxSessions: number;
@@ -101,7 +101,7 @@ export class McpEndpoint {
   async #admit(
     request: Request,
     exchange: Exchange,
-    { incoming }: Bindings,
+    bindings: Bindings,
   ): Promise<SessionOwner & { readonly principal: Principal }> {
     const { callers, knownHosts, corsOrigins } = this.#options;
     const origin = request.headers.get("origin") ?? undefined;
@@ -109,12 +109,18 @@ export class McpEndpoint {
     if (knownHosts !== undefined) requireKnownHost(host, knownHosts);
     requireOrigin({ origin, host }, corsOrigins);
     const credential = credentialOf(request);
-    const principal = await callers.authenticate(credential, incoming);
+    const principal = await callers.authenticate(credential, bindings.incoming);
     exchange.principal = principal;
     callers.count(principal);
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (this.#isClosing) throw stopping();
-    return { principal, keyId: actorOf(principal), credential: credential as string };
+    const { origin: ownOrigin } = publicOrigin({
+      request,
+      bindings,
+      isForwarded: false,
+      deps: { callers },
+    });
+    return { principal, keyId: actorOf(principal), credential: credential as string, origin: ownOrigin };
   }
 }
 

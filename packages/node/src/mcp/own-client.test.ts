@@ -24,7 +24,7 @@ afterAll(async () => {
 
 describe("a client inside the node's process", () => {
   it("calls, streams and closes without a port", async () => {
-    await using client = clientOf(node.owner);
+    await using client = clientOf(node.owner, "http://node.example");
     await using sandbox = await client.sandboxes.create({ provider: "mock" });
     await sandbox.files.write("a.txt", "text");
     expect(await sandbox.files.readText("a.txt")).toBe("text");
@@ -39,9 +39,9 @@ describe("a client inside the node's process", () => {
   });
 
   it("has the rights of its key", async () => {
-    await using client = clientOf(node.key({ scopes: ["read"] }));
+    await using client = clientOf(node.key({ scopes: ["read"] }), "http://node.example");
     await expect(client.sandboxes.create()).rejects.toMatchObject({ code: "permission_denied" });
-    await using unknown = clientOf("spk_nobody");
+    await using unknown = clientOf("spk_nobody", "http://node.example");
     await expect(unknown.sandboxes.create()).rejects.toMatchObject({ code: "unauthenticated" });
   });
 });

@@ -15,13 +15,13 @@ export interface OwnNode {
   readonly server: Server;
 }
 
-/** Never resolved. */
-const OWN_URL = "http://node.invalid";
-
-/** Creates clients of this process's node. They are authenticated, limited and logged like any other client. */
-export function ownClients({ app, server }: OwnNode): (apiKey: string) => Client {
-  const options = { url: OWN_URL, fetch: inProcessFetch(app), webSocket: inProcessWebSocket(server) };
-  return (apiKey) => new Client({ ...options, apiKey });
+/**
+ * Creates clients of this process's node. They are authenticated, limited and logged like any other client. They connect to
+ * nothing; `origin` is only what the node takes for its own address, for example in links.
+ */
+export function ownClients({ app, server }: OwnNode): (apiKey: string, origin: string) => Client {
+  const options = { fetch: inProcessFetch(app), webSocket: inProcessWebSocket(server) };
+  return (apiKey, origin) => new Client({ ...options, url: origin, apiKey });
 }
 
 /** A `fetch` that calls the handler for any URL. As over a network, an abort makes it fail. */

@@ -17,8 +17,8 @@ export interface CreateMcpEndpointOptions
 export function createMcpEndpoint(config: NodeConfig, { own, ...rest }: CreateMcpEndpointOptions): McpEndpoint {
   const { corsOrigins, bodyLimitBytes, mcp } = config;
   const clientOf = ownClients(own);
-  const converse = (credential: string): Conversation => {
-    const client = clientOf(credential);
+  const converse = (credential: string, origin: string): Conversation => {
+    const client = clientOf(credential, origin);
     const onError = (error: Error) => rest.logger.warn({ err: error }, "could not destroy a sandbox of an MCP session");
     const session = new McpSession({ client, onError });
     return {
