@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, link, mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { isProgram } from "../host/find-program.ts";
 import { hasCode } from "../host/has-code.ts";
@@ -48,7 +48,10 @@ export class KeptPrograms {
     await mkdir(join(this.#directory, kind, version), { recursive: true, mode: 0o755 });
     const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
     try {
-      if (!isImmutable || !(await canLink(source, draft))) await copyWithTimes(source, draft);
+      if (!isImmutable || !(await canLink(source, draft))) {
+        if (!(await hasRoomFor(source, this.#directory))) return source;
+        await copyWithTimes(source, draft);
+      }
       await rename(draft, path);
     } catch (error) {
       // A full disk must not keep sandboxes from starting; the installed program stays until an upgrade.
@@ -73,6 +76,12 @@ export class KeptPrograms {
 async function isSame(one: string, other: string): Promise<boolean> {
   const [first, second] = await Promise.all([stat(one), stat(other)]);
   return first.size === second.size && Math.floor(first.mtimeMs) === Math.floor(second.mtimeMs);
+}
+
+/** A copy that does not fit would fill the disk for a moment, in which other writers fail. */
+async function hasRoomFor(source: string, directory: string): Promise<boolean> {
+  const [{ size }, { bavail, bsize }] = await Promise.all([stat(source), statfs(directory)]);
+  return size < bavail * bsize;
 }
 
 /** False where the file system has no links, or the source is on another one. */
