@@ -1,7 +1,7 @@
 //! The file that tells programs which name server to ask.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -18,7 +18,10 @@ pub fn write(path: &Path, address: Ipv4Addr) -> io::Result<()> {
         }
         _ => {}
     }
-    fs::write(path, content)
+    let mut file = File::create(path)?;
+    file.write_all(content.as_bytes())?;
+    // A machine cloned with this page unwritten never reads it back if it runs out of memory first.
+    file.sync_all()
 }
 
 #[cfg(test)]
