@@ -77,7 +77,7 @@ fn reads_any_bytes_and_repeats_only_what_came() {
         for answer in answers {
             let encoded = encode(&echo, &answer);
             assert_eq!(encoded[..2], message[..2], "the id");
-            assert_eq!(encoded[2] & 0x80, 0x80, "an answer is no query");
+            assert_eq!(encoded[2] & 0x80, 0x80, "an answer has the response bit");
             assert_eq!(encoded[12..12 + echo.question.len()], message[12..12 + echo.question.len()]);
             assert!(encoded.len() <= 512, "fits into one datagram");
             assert_eq!(parse(&encoded), Parsed::Ignored, "two agents never answer each other");

@@ -84,7 +84,7 @@ impl Search {
     }
 }
 
-/// The agent's own sockets belong to nobody inside.
+/// The agent's own sockets belong to no process of a user.
 fn processes(order: Order) -> Vec<u32> {
     let agent = std::process::id();
     let mut pids: Vec<u32> = numbers("/proc").unwrap_or_default().into_iter().filter(|pid| *pid != agent).collect();

@@ -26,7 +26,7 @@ pub struct ProcessTable {
     oom_kills: OomKills,
     /// Notified of each new process.
     pub started: Notify,
-    /// Wakes whoever waits for the next new process.
+    /// Wakes the tasks that wait for the next new process.
     pub any_started: Notify,
     pub prepared_pipes: PreparedPipes,
     /// The limit on open files for processes, if the agent raised its own.

@@ -183,7 +183,7 @@ pub mod tests {
         assert_eq!(fault(&with(7, 1)), Some(ResponseCode::FormatError), "a query with an answer");
         assert_eq!(fault(&with(12, 0xc0)), Some(ResponseCode::FormatError), "a pointer");
         assert_eq!(fault(&with(13, b' ')), Some(ResponseCode::FormatError), "a space");
-        assert_eq!(fault(&with(13, 0xff)), Some(ResponseCode::FormatError), "a byte that is no ASCII");
+        assert_eq!(fault(&with(13, 0xff)), Some(ResponseCode::FormatError), "a byte outside ASCII");
         assert_eq!(fault(&with(good.len() - 1, 3)), Some(ResponseCode::Refused), "another class");
         assert_eq!(parse(&with(2, 0x81)), Parsed::Ignored, "an answer");
         for length in 12..good.len() {
